@@ -1,0 +1,1 @@
+"""DOPL: whom to help next, learned from which-of-these-two answers."""

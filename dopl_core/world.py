@@ -1,0 +1,74 @@
+"""A simulated world: arms that move as a known bandit says, and an oracle that answers duels."""
+
+import numpy as np
+
+from dopl_core.bandit import Bandit, FloatArray, IntArray
+
+TIE = -1  # in place of the winner's arm number
+
+_START, _MOVES, _ANSWERS = 2, 3, 4  # streams of a seed; the learner uses 0 and 1
+
+
+class SimulatedWorld:
+    """States of all N arms under a bandit; what is random in episode k depends on (seed, k) only.
+
+    So learners that are compared meet the same luck: in epoch h arm n draws the same uniform
+    number whatever was done to it.
+    """
+
+    def __init__(
+        self, bandit: Bandit, seed: int, *, restart: bool = False, temperature: float = 1.0
+    ) -> None:
+        if not temperature > 0:
+            raise ValueError(
+                f"temperature is {temperature}: it must be positive (1 is the paper's)"
+            )
+        self.bandit = bandit
+        self.seed = seed
+        self.restart = restart
+        self.temperature = temperature
+        self.states = self._draw_states(0)
+        self._arms = np.arange(bandit.n_arms)
+        # Inverting cumulative rows: the next state is the number of thresholds passed.
+        self._thresholds = bandit.transitions.cumsum(axis=3)[..., :-1]
+
+    def _draw_states(self, episode: int) -> IntArray:
+        rng = np.random.default_rng([self.seed, episode, _START])
+        return rng.integers(self.bandit.n_states, size=self.bandit.n_arms)
+
+    def begin(self, episode: int, horizon: int) -> None:
+        """Draw an episode's luck; with `restart` also new states (errata 15)."""
+        if self.restart:
+            self.states = self._draw_states(episode)
+        B = self.bandit.budget
+        self._moves = np.random.default_rng([self.seed, episode, _MOVES]).random(
+            (horizon, self.bandit.n_arms, 1)
+        )
+        self._luck = np.random.default_rng([self.seed, episode, _ANSWERS]).random((horizon, B - 1))
+        self._epoch = 0
+
+    def answer(self, duels: IntArray) -> IntArray:
+        """The winners' arm numbers [D] of duels [D, 4], by Bradley-Terry (paper, eq. (2))."""
+        r = self.bandit.rewards
+        gap = r[duels[:, 0], duels[:, 1]] - r[duels[:, 2], duels[:, 3]]
+        left_wins = bradley_terry(gap / self.temperature) > self._luck[self._epoch, : len(duels)]
+        return np.where(left_wins, duels[:, 0], duels[:, 2])
+
+    def reward(self, arms: IntArray) -> float:
+        """What this epoch pays when `arms` are activated in the present states."""
+        r = self.bandit.rewards[self._arms, self.states]
+        return float(r.sum() if self.bandit.pays == "all" else r[arms].sum())
+
+    def step(self, arms: IntArray) -> IntArray:
+        """Every arm moves on, the activated ones under action 1; the new states [N]."""
+        active = np.zeros(self.bandit.n_arms, dtype=np.int64)
+        active[arms] = 1
+        thresholds = self._thresholds[self._arms, self.states, active]
+        self.states = (self._moves[self._epoch] >= thresholds).sum(axis=1)
+        self._epoch += 1
+        return self.states
+
+
+def bradley_terry(gap: FloatArray) -> FloatArray:
+    """The chance that the better by `gap` is preferred: e^gap / (1 + e^gap)."""
+    return 1.0 / (1.0 + np.exp(-gap))

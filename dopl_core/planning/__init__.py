@@ -1,0 +1,75 @@
+"""The best way to share a budget among arms whose transitions are known up to a box."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dopl_core.planning import arms, cbc, highs
+from dopl_core.planning.problem import Floats, Pays, PlanningError, pose
+
+__all__ = ["ENGINES", "Engine", "Plan", "PlanningError", "plan"]
+
+Engine = Literal["cbc", "highs", "lagrangian"]
+ENGINES: tuple[Engine, ...] = ("cbc", "highs", "lagrangian")
+
+OCCUPIED = 1e-9  # less occupancy than this is a solver's rounding
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An optimal solution of the extended LP, and what its duals say.
+
+    value: average pay per epoch of all arms together
+    occupancy: [N, S, A] long-run share of epochs in state s with action a; sums to 1 for each arm
+    index: [N, S] share of the visits to a state that act; 0 in states never visited (errata 12)
+    advantage: [N, S] gain of acting over waiting at the multiplier, states never visited included
+    multiplier: what one more unit of budget is worth per epoch
+    start: [1 + N*S] multiplier and biases, to start the next plan of the same bandit from
+    """
+
+    value: float
+    occupancy: Floats
+    index: Floats
+    advantage: Floats
+    multiplier: float
+    start: Floats
+    engine: Engine
+
+
+def plan(
+    reward: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    budget: float,
+    *,
+    engine: Engine = "cbc",
+    pays: Pays = "all",
+    start: Floats | None = None,
+) -> Plan:
+    """Solve the extended LP (paper, appendix C.1) for reward [N, S] and boxes [N, S, A, S].
+
+    start, the field of an earlier plan of the same bandit, makes the lagrangian engine faster.
+    """
+    if engine not in ENGINES:
+        raise PlanningError(f"engine must be one of {', '.join(ENGINES)}, not {engine!r}")
+    problem = pose(reward, low, high, budget, pays)
+    solve = cbc.solve if engine == "cbc" else highs.solve
+    occupancy, multiplier = solve(problem)
+    multiplier = max(multiplier, 0.0)
+    response = arms.respond(problem, multiplier)
+    occupancy = np.maximum(occupancy, 0.0)
+    visits = occupancy.sum(axis=2)
+    index = np.divide(occupancy[..., 1], visits, out=np.zeros_like(visits), where=visits > OCCUPIED)
+    return Plan(
+        value=float((occupancy * problem.pay).sum()),
+        occupancy=occupancy,
+        index=index,
+        advantage=response.worth[..., 1] - response.worth[..., 0],
+        multiplier=multiplier,
+        start=np.concatenate([[multiplier], response.bias.ravel()]),
+        engine=engine,
+    )

@@ -124,7 +124,8 @@ def _check_rows(P: FloatArray) -> None:
     if off.any():
         n, s, a = np.argwhere(off)[0]
         raise ValueError(
-            f"transitions: arm {n}, state {s}, action {a}: the row sums to {sums[n, s, a]:.6g}, not 1"
+            f"transitions: arm {n}, state {s}, action {a}: the row sums to {sums[n, s, a]:.6g}, "
+            "not to 1"
         )
 
 

@@ -36,7 +36,8 @@ def tree(keys: FloatArray) -> IntArray:
         edges.append((leaf, node))
         degree[leaf] = 0
         degree[node] -= 1
-    edges.append(tuple(i for i, d in enumerate(degree) if d == 1))
+    last = degree.index(1)
+    edges.append((last, degree.index(1, last + 1)))
     return np.array(edges)
 
 

@@ -1,4 +1,4 @@
-"""How arms move: from counts of visits to an estimate of every transition row and a box around it."""
+"""How arms move: from counts of visits to an estimate of every transition row, and its box."""
 
 from dataclasses import dataclass, field
 

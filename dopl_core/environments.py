@@ -15,7 +15,7 @@ _OPTIONAL = {"episodes", "horizon", "epsilon", "pays"}
 _GROUP = {"name", "arms", "rewards", "wait", "act"}
 
 
-class BadEnvironment(ValueError):
+class BadEnvironmentError(ValueError):
     """An environment file that breaks a rule: says which key, which row, and why."""
 
 
@@ -30,7 +30,7 @@ def load(name_or_path: str | Path, seed: int = 0) -> Bandit:
     if path.suffix != ".toml":
         path = FOLDER / f"{name_or_path}.toml"
         if str(name_or_path) not in names():
-            raise BadEnvironment(
+            raise BadEnvironmentError(
                 f'environment "{name_or_path}" is not one of {", ".join(names())}, '
                 "nor the path of a .toml file"
             )
@@ -38,13 +38,13 @@ def load(name_or_path: str | Path, seed: int = 0) -> Bandit:
         text = path.read_text(encoding="utf-8")
         data = tomllib.loads(text)
     except FileNotFoundError:
-        raise BadEnvironment(f"{path}: no such file") from None
+        raise BadEnvironmentError(f"{path}: no such file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadEnvironment(f"{path.name}: not a TOML file: {error}") from None
+        raise BadEnvironmentError(f"{path.name}: not a TOML file: {error}") from None
     try:
         return parse(data, seed)
     except ValueError as error:
-        raise BadEnvironment(f"{path.name}: {error}") from None
+        raise BadEnvironmentError(f"{path.name}: {error}") from None
 
 
 def parse(data: dict[str, Any], seed: int = 0) -> Bandit:

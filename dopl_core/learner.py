@@ -1,4 +1,4 @@
-"""Learners: they say whom to activate and what to ask, are told the answers and the moves, and plan.
+"""Learners: they say whom to activate and what to ask, are told answers and moves, and plan.
 
 A learner never asks anybody anything, so a click in a browser and a simulated answer take the same
 road. Everything random in epoch h of episode k is a function of (seed, k, h): any epoch can be
@@ -16,7 +16,7 @@ from dopl_core import dynamics, preferences
 from dopl_core.bandit import FloatArray, IntArray, Pays, check_budget, check_states
 from dopl_core.duels import Design
 from dopl_core.dynamics import Dynamics
-from dopl_core.planning import Plan, plan
+from dopl_core.planning import Engine, Plan, plan
 from dopl_core.preferences import Preferences
 from dopl_core.world import TIE
 
@@ -106,11 +106,12 @@ class Learner:
         duels, winners = np.asarray(duels), np.asarray(winners)
         left, right = duels[:, 0], duels[:, 2]
         left_won, tied = winners == left, winners == TIE
-        if not (left_won | tied | (winners == right)).all():
-            i = int(np.argmin(left_won | tied | (winners == right)))
+        asked = left_won | tied | (winners == right)
+        if not asked.all():
+            bad = int(np.argmin(asked))
             raise ValueError(
-                f"answer {i}: arm {winners[i]} was not asked about; the duel was arm {left[i]} "
-                f"against arm {right[i]}"
+                f"answer {bad}: arm {winners[bad]} was not asked about; the duel was arm "
+                f"{left[bad]} against arm {right[bad]}"
             )
         _check_duels(duels, self.n_arms, self.n_states)
         i, j = left * self.n_states + duels[:, 1], right * self.n_states + duels[:, 3]
@@ -168,7 +169,7 @@ class Dopl(Learner):
         design: Design = "star",
         ties: Ties = "advantage",
         confidence: Confidence = "calibrated",
-        engine: str = "lagrangian",
+        engine: Engine = "lagrangian",
         pays: Pays = "all",
         epsilon: float = 1e-5,
         reference: Literal["fixed", "most-compared"] = "fixed",

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dopl_core.planning import arms, cbc, highs
+from dopl_core.planning import arms, cbc, highs, lagrangian
 from dopl_core.planning.problem import Floats, Pays, PlanningError, pose
 
 __all__ = ["ENGINES", "Engine", "Plan", "PlanningError", "plan"]
@@ -57,19 +57,36 @@ def plan(
     if engine not in ENGINES:
         raise PlanningError(f"engine must be one of {', '.join(ENGINES)}, not {engine!r}")
     problem = pose(reward, low, high, budget, pays)
-    solve = cbc.solve if engine == "cbc" else highs.solve
-    occupancy, multiplier = solve(problem)
-    multiplier = max(multiplier, 0.0)
-    response = arms.respond(problem, multiplier)
-    occupancy = np.maximum(occupancy, 0.0)
+    n_arms, n_states, _ = problem.pay.shape
+    each = arms.of(problem)
+    multiplier, bias = _unpack(start, n_arms, n_states)
+    if engine == "lagrangian":
+        occupancy, multiplier, bias = lagrangian.solve(each, problem.budget, multiplier, bias)
+    else:
+        occupancy, multiplier = (cbc if engine == "cbc" else highs).solve(problem)
+    response = arms.respond(each, multiplier, bias)
     visits = occupancy.sum(axis=2)
     index = np.divide(occupancy[..., 1], visits, out=np.zeros_like(visits), where=visits > OCCUPIED)
     return Plan(
         value=float((occupancy * problem.pay).sum()),
         occupancy=occupancy,
         index=index,
-        advantage=response.worth[..., 1] - response.worth[..., 0],
+        advantage=response.advantage.T,
         multiplier=multiplier,
-        start=np.concatenate([[multiplier], response.bias.ravel()]),
+        start=np.concatenate([[multiplier], response.bias.T.ravel()]),
         engine=engine,
     )
+
+
+def _unpack(start: Floats | None, n_arms: int, n_states: int) -> tuple[float, Floats]:
+    """The multiplier and the bias [S, N] that a start holds."""
+    if start is None:
+        return 0.0, np.zeros((n_states, n_arms))
+    start = np.asarray(start, dtype=np.float64)
+    size = 1 + n_arms * n_states
+    if start.shape != (size,) or not np.isfinite(start).all() or start[0] < 0:
+        raise PlanningError(
+            f"start must be the start of an earlier plan of {n_arms} arms with {n_states} states:"
+            f" {size} finite numbers, the first not negative"
+        )
+    return float(start[0]), start[1:].reshape(n_arms, n_states).T

@@ -92,9 +92,10 @@ def check_states(states: Any, n_arms: int, n_states: int, what: str = "states") 
         raise ValueError(f"{what}: {array.shape} given, one state for each of {n_arms} arms needed")
     if array.dtype.kind not in "iu":
         raise ValueError(f"{what}: states are numbered 0 to {n_states - 1}, not {array.dtype}")
-    # Two reductions cost less than one comparison that allocates; this runs every epoch.
-    if array.min() < 0 or array.max() >= n_states:
-        arm = int(np.argmax((array < 0) | (array >= n_states)))
+    array = np.ascontiguousarray(array, dtype=np.int64)
+    # Seen as unsigned, negative numbers are large: one reduction checks both ends, every epoch.
+    if array.view(np.uint64).max() >= n_states:
+        arm = int(np.argmax(array.view(np.uint64)))
         raise ValueError(
             f"{what}: arm {arm} is in state {array[arm]}; states are numbered 0 to {n_states - 1}"
         )

@@ -15,18 +15,24 @@ def keys_needed(budget: int) -> int:
 
 
 def star(keys: FloatArray) -> IntArray:
-    """Every arm against a random centre (the paper's Example 2); positions [B-1, 2]."""
-    B = len(keys) // 2
-    centre = int(keys[0] * B)
-    others = np.arange(B - 1)
-    others[centre:] += 1
-    return np.stack([np.full(B - 1, centre), others], axis=1)
+    """Every arm against a random centre (the paper's Example 2).
+
+    keys: [H, 2B], a row an epoch;  gives positions [H, B-1, 2] among the activated arms
+    """
+    H, B = len(keys), keys.shape[1] // 2
+    centre = (keys[:, :1] * B).astype(np.int64)
+    others = np.arange(B - 1) + (np.arange(B - 1) >= centre)
+    return np.stack([np.broadcast_to(centre, (H, B - 1)), others], axis=2)
 
 
 def tree(keys: FloatArray) -> IntArray:
-    """A uniformly random tree, decoded from a random Prüfer sequence; positions [B-1, 2]."""
-    B = len(keys) // 2
-    sequence = (keys[: B - 2] * B).astype(int).tolist()
+    """A uniformly random tree each epoch; keys and positions as for `star`."""
+    return np.array([_decode(row[: len(row) // 2 - 2], len(row) // 2) for row in keys])
+
+
+def _decode(keys: FloatArray, B: int) -> list[tuple[int, int]]:
+    """The edges of the tree on B nodes whose Prüfer sequence the B-2 keys spell."""
+    sequence = (keys * B).astype(int).tolist()
     degree = [1] * B
     for node in sequence:
         degree[node] += 1
@@ -37,11 +43,11 @@ def tree(keys: FloatArray) -> IntArray:
         degree[leaf] = 0
         degree[node] -= 1
     last = degree.index(1)
-    edges.append((last, degree.index(1, last + 1)))
-    return np.array(edges)
+    return [*edges, (last, degree.index(1, last + 1))]
 
 
 def shuffle_sides(pairs: IntArray, keys: FloatArray) -> IntArray:
-    """Each pair as left and right, at random, so that no side is favoured."""
-    swap = keys[len(keys) // 2 :][: len(pairs), None] < 0.5
-    return np.where(swap, pairs[:, ::-1], pairs)
+    """Pairs [..., B-1, 2] as left and right, at random, so that no side is favoured."""
+    B = pairs.shape[-2] + 1
+    swap = keys[..., B : 2 * B - 1, None] < 0.5
+    return np.where(swap, pairs[..., ::-1], pairs)

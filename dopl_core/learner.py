@@ -70,7 +70,9 @@ class Learner:
         self.plan, self.episode, self.epoch = plan, episode, epoch
         self.priority = rank(plan.index, plan.advantage if self.ties == "advantage" else None)
         self._tie_keys = self._draw(_TIES, self.n_arms)
-        self._duel_keys = self._draw(_DUELS, designs.keys_needed(self.budget))
+        keys = self._draw(_DUELS, designs.keys_needed(self.budget))
+        pairs = designs.tree(keys) if self.design == "tree" else designs.star(keys)
+        self._pairs = designs.shuffle_sides(pairs, keys)
 
     def _draw(self, stream: int, width: int) -> FloatArray:
         rng = np.random.default_rng([self.seed, self.episode, stream])
@@ -81,18 +83,17 @@ class Learner:
         states = check_states(states, self.n_arms, self.n_states)
         self._check_running()
         score = self.priority[self._arms, states] + self._tie_keys[self.epoch]
-        chosen = np.argpartition(score, self.n_arms - self.budget)[self.n_arms - self.budget :]
+        chosen = score.argpartition(self.n_arms - self.budget)[self.n_arms - self.budget :]
         chosen.sort()
         return chosen
 
     def duels(self, states: IntArray, arms: IntArray) -> IntArray:
         """What to ask about `arms`: [B-1, 4] left arm, left state, right arm, right state."""
-        keys = self._duel_keys[self.epoch]
-        pairs = arms[designs.shuffle_sides(self._pairs(states, arms, keys), keys)]
-        return np.stack([pairs, states[pairs]], axis=2).reshape(-1, 4)
-
-    def _pairs(self, states: IntArray, arms: IntArray, keys: FloatArray) -> IntArray:
-        return designs.tree(keys) if self.design == "tree" else designs.star(keys)
+        pairs = arms[self._pairs[self.epoch]]
+        duels = np.empty((self.budget - 1, 4), dtype=np.int64)
+        duels[:, ::2] = pairs
+        duels[:, 1::2] = states[pairs]
+        return duels
 
     def record(self, duels: IntArray, winners: IntArray) -> None:
         """Count answers: duels [D, 4] and the arm number of each winner, or TIE."""
@@ -103,21 +104,27 @@ class Learner:
         self._count(duels, winners, -1.0)
 
     def _count(self, duels: IntArray, winners: IntArray, times: float) -> None:
-        duels, winners = np.asarray(duels), np.asarray(winners)
-        left, right = duels[:, 0], duels[:, 2]
-        left_won, tied = winners == left, winners == TIE
-        asked = left_won | tied | (winners == right)
-        if not asked.all():
-            bad = int(np.argmin(asked))
-            raise ValueError(
-                f"answer {bad}: arm {winners[bad]} was not asked about; the duel was arm "
-                f"{left[bad]} against arm {right[bad]}"
-            )
-        _check_duels(duels, self.n_arms, self.n_states)
-        i, j = left * self.n_states + duels[:, 1], right * self.n_states + duels[:, 3]
-        credit = left_won + 0.5 * tied
-        np.add.at(self.wins, (i, j), times * credit)
-        np.add.at(self.wins, (j, i), times * (1 - credit))
+        # A handful of duels at a time: a loop over numbers is faster than arrays of seven.
+        N, S = self.n_arms, self.n_states
+        credits: list[tuple[int, int, float]] = []
+        for duel, winner in zip(
+            np.asarray(duels).tolist(), np.asarray(winners).tolist(), strict=True
+        ):
+            a, s, b, t = duel
+            if not (0 <= a < N and 0 <= b < N and 0 <= s < S and 0 <= t < S) or a == b:
+                raise ValueError(
+                    f"duel {duel}: left arm and state, right arm and state needed, two different "
+                    f"arms of {N} and states of {S}"
+                )
+            if winner not in (a, b, TIE):
+                raise ValueError(
+                    f"duel {duel}: arm {winner} was not asked about; it was arm {a} against arm {b}"
+                )
+            credit = 1.0 if winner == a else 0.0 if winner == b else 0.5
+            credits.append((a * S + s, b * S + t, credit))
+        for i, j, credit in credits:
+            self.wins[i, j] += times * credit
+            self.wins[j, i] += times * (1 - credit)
 
     def observe(self, states: IntArray, arms: IntArray, next_states: IntArray) -> None:
         """Count the moves of all N arms in this epoch, of which `arms` were activated."""
@@ -275,12 +282,3 @@ def _unpack(kind: Any, name: str, state: dict[str, NDArray[Any]]) -> Any:
 def _check_choice(what: str, given: str, allowed: tuple[str, ...]) -> None:
     if given not in allowed:
         raise ValueError(f'{what} is "{given}": it must be one of {", ".join(allowed)}')
-
-
-def _check_duels(duels: IntArray, n_arms: int, n_states: int) -> None:
-    fits = duels.min() >= 0 and (duels.max(axis=0) < (n_arms, n_states, n_arms, n_states)).all()
-    if not fits or (duels[:, 0] == duels[:, 2]).any():
-        raise ValueError(
-            f"duels are [D, 4]: left arm, left state, right arm, right state, of {n_arms} arms and "
-            f"{n_states} states, two different arms each"
-        )

@@ -31,6 +31,7 @@ class SimulatedWorld:
         self._arms = np.arange(bandit.n_arms)
         # Inverting cumulative rows: the next state is the number of thresholds passed.
         self._thresholds = bandit.transitions.cumsum(axis=3)[..., :-1]
+        self._strength = np.exp(bandit.rewards / temperature)
 
     def _draw_states(self, episode: int) -> IntArray:
         rng = np.random.default_rng([self.seed, episode, _START])
@@ -48,10 +49,9 @@ class SimulatedWorld:
         self._epoch = 0
 
     def answer(self, duels: IntArray) -> IntArray:
-        """The winners' arm numbers [D] of duels [D, 4], by Bradley-Terry (paper, eq. (2))."""
-        r = self.bandit.rewards
-        gap = r[duels[:, 0], duels[:, 1]] - r[duels[:, 2], duels[:, 3]]
-        left_wins = bradley_terry(gap / self.temperature) > self._luck[self._epoch, : len(duels)]
+        """The winners' arm numbers [D] of duels [D, 4]: e^r / (e^r + e^r') (paper, eq. (2))."""
+        left, right = self._strength[duels[:, ::2], duels[:, 1::2]].T
+        left_wins = left > (left + right) * self._luck[self._epoch, : len(duels)]
         return np.where(left_wins, duels[:, 0], duels[:, 2])
 
     def reward(self, arms: IntArray) -> float:

@@ -20,15 +20,15 @@ def is_spanning_tree(pairs, B):
 @pytest.mark.parametrize("design", [duels.star, duels.tree])
 @given(B=st.integers(2, 30), seed=st.integers(0, 2**32))
 def test_the_duels_are_a_spanning_tree_and_no_arm_meets_itself(design, B, seed):
-    keys = np.random.default_rng(seed).random(duels.keys_needed(B))
-    pairs = duels.shuffle_sides(design(keys), keys)
-    assert is_spanning_tree(pairs, B)
-    assert (pairs[:, 0] != pairs[:, 1]).all()
+    keys = np.random.default_rng(seed).random((3, duels.keys_needed(B)))
+    for pairs in duels.shuffle_sides(design(keys), keys):
+        assert is_spanning_tree(pairs, B)
+        assert (pairs[:, 0] != pairs[:, 1]).all()
 
 
 def test_a_star_has_one_centre_and_every_arm_is_it_equally_often():
     rng = np.random.default_rng(0)
-    centres = Counter(int(duels.star(rng.random(8))[0, 0]) for _ in range(4000))
+    centres = Counter(duels.star(rng.random((4000, 8)))[:, 0, 0].tolist())
     assert set(centres) == {0, 1, 2, 3}
     assert min(centres.values()) > 900
 
@@ -36,8 +36,8 @@ def test_a_star_has_one_centre_and_every_arm_is_it_equally_often():
 def test_all_16_trees_of_four_arms_are_equally_likely():
     rng = np.random.default_rng(0)
     trees = Counter(
-        frozenset(frozenset(pair) for pair in duels.tree(rng.random(8)).tolist())
-        for _ in range(8000)
+        frozenset(frozenset(pair) for pair in edges)
+        for edges in duels.tree(rng.random((8000, 8))).tolist()
     )
     assert len(trees) == 16
     assert min(trees.values()) > 400
@@ -46,6 +46,7 @@ def test_all_16_trees_of_four_arms_are_equally_likely():
 
 def test_each_side_is_as_likely():
     rng = np.random.default_rng(0)
-    pairs = np.array([[0, 1], [0, 2], [0, 3]])
-    left = np.mean([duels.shuffle_sides(pairs, rng.random(8))[:, 0] == 0 for _ in range(2000)])
+    keys = rng.random((2000, 8))
+    pairs = np.broadcast_to([[0, 1], [0, 2], [0, 3]], (2000, 3, 2))
+    left = (duels.shuffle_sides(pairs, keys)[..., 0] == 0).mean()
     assert left == pytest.approx(0.5, abs=0.03)

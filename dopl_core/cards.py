@@ -1,0 +1,223 @@
+"""What a duel card shows: who, in which state, and evidence to look at."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+_CARDS = 5  # stream of a seed; learner and world use 0 to 4
+
+NIGHTS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing known about an arm; `holds` says whether it meets its target, where it has one."""
+
+    label: str
+    value: str
+    holds: bool | None = None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Numbers over time, drawn as bars, with the line they should reach where there is one."""
+
+    caption: str
+    values: tuple[float, ...]
+    labels: tuple[str, ...] = ()
+    unit: str = ""
+    top: float = 0.0
+    line: float | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What there is to look at: short facts, then charts."""
+
+    facts: tuple[Fact, ...] = ()
+    charts: tuple[Chart, ...] = ()
+
+
+def draw(environment: str, state: int, seed: int, arm: int, episode: int, epoch: int) -> Evidence:
+    """Evidence made to fit an arm's state in one of the paper's environments.
+
+    The same for everybody who sees the arm in this epoch: it depends on the arguments only. An
+    environment we have no picture for shows none.
+    """
+    make = _PICTURES.get(environment)
+    if make is None:
+        return Evidence()
+    return make(state, np.random.default_rng([seed, episode, epoch, arm, _CARDS]))
+
+
+def read(columns: Mapping[str, object]) -> Evidence:
+    """Evidence in the owner's roster: a list of numbers is a chart, anything else a fact.
+
+    Numbers are a list when a cell holds three or more ("5.1 0 7.2") or when columns are numbered
+    (hours_1, hours_2, hours_3).
+    """
+    facts: list[Fact] = []
+    charts: dict[str, list[float]] = {}
+    numbered = _numbered(columns)
+    for name, value in columns.items():
+        text = "" if value is None else str(value).strip()
+        numbers = _numbers(text)
+        if name in numbered:
+            charts.setdefault(numbered[name], []).append(numbers[0] if numbers else math.nan)
+        elif len(numbers) >= 3:
+            charts[_caption(name)] = numbers
+        elif text:
+            facts.append(Fact(_caption(name), text))
+    return Evidence(
+        tuple(facts),
+        tuple(Chart(name, tuple(numbers)) for name, numbers in charts.items()),
+    )
+
+
+def html(chart: Chart) -> str:
+    """The chart as HTML; made of numbers and of our own words only, whatever the roster says."""
+    known = [value for value in chart.values if not math.isnan(value)]
+    top = chart.top or max([*known, chart.line or 0.0, 0.0]) or 1.0
+    unit = escape(chart.unit)
+    labels = chart.labels or tuple(str(i + 1) for i in range(len(chart.values)))
+    bars = []
+    for value, label in zip(chart.values, labels, strict=True):
+        height = 100 * min(max(0.0, value) / top, 1.0)  # max takes the 0 where value is missing
+        kind = "low" if chart.line is not None and value < chart.line else "met"
+        bars.append(
+            f'<div class="dopl-bar {kind}"><div><b>{_short(value)}</b>'
+            f'<i style="height:{height:.1f}%"></i></div><span>{escape(label)}</span></div>'
+        )
+    line = ""
+    if chart.line is not None:
+        at = 100 * min(chart.line / top, 1.0)
+        line = (
+            f'<div class="dopl-line"><div style="bottom:{at:.1f}%">'
+            f"<em>{chart.line:g} {unit}</em></div></div>"
+        )
+    return (
+        f'<div class="dopl-chart" role="img" aria-label="{describe(chart)}">{"".join(bars)}'
+        f"{line}</div>"
+    )
+
+
+def describe(chart: Chart) -> str:
+    """The chart in words, for those who do not see it."""
+    unit = escape(chart.unit)
+    numbers = ", ".join(_short(value) for value in chart.values)
+    words = f"{len(chart.values)} values{f' in {unit}' if unit else ''}: {numbers}"
+    if chart.line is not None:
+        reached = sum(value >= chart.line for value in chart.values)
+        words += f"; {reached} of them reach {chart.line:g} {unit}"
+    return words
+
+
+def _cpap(state: int, rng: np.random.Generator) -> Evidence:
+    """Seven nights: short and few; most nights but often too short; every night over the line."""
+    used = [rng.integers(1, 4), rng.integers(5, 7), 7][state]
+    long = [0, rng.integers(2, 4), 7][state]
+    short = rng.uniform(0.4, 2.6, 7) if state == 0 else rng.uniform(1.5, 3.8, 7)
+    hours = np.where(np.arange(7) < long, rng.uniform(4.2, 8.2, 7), short)
+    hours[used:] = 0.0
+    nights = tuple(float(h) for h in rng.permutation(hours).round(1))
+    return Evidence(
+        charts=(Chart("Hours of CPAP, last seven nights", nights, NIGHTS, "h", 9.0, 4.0),)
+    )
+
+
+def _app(state: int, rng: np.random.Generator) -> Evidence:
+    """A week of minutes in the app, when it was last opened, and how much of it is used."""
+    active = [0, 0, rng.integers(2, 5), 7][state]
+    minutes = rng.integers(3, 16, 7) if state == 2 else rng.integers(14, 46, 7)
+    minutes[active:] = 0
+    minutes = rng.permutation(minutes)
+    days = [rng.integers(32, 61), rng.integers(8, 29), 0, 0][state]
+    if state == 2:
+        days = 6 - int(np.flatnonzero(minutes).max())
+    ago = {0: "today", 1: "yesterday"}.get(int(days), f"{days} days ago")
+    features = [0, rng.integers(0, 2), rng.integers(1, 4), rng.integers(4, 9)][state]
+    week = tuple(float(m) for m in minutes)
+    return Evidence(
+        (Fact("Last opened", ago), Fact("Features used this week", str(features if active else 0))),
+        (Chart("Minutes in the app, last seven days", week, NIGHTS, "min", 50.0),),
+    )
+
+
+def _calls(state: int, rng: np.random.Generator) -> Evidence:
+    """Share of each of the last eight calls listened to, around the middle of the state's range."""
+    share = [
+        rng.uniform(45, 98, 8),
+        np.where(rng.random(8) < 0.2, 0.0, rng.uniform(8, 58, 8)),
+        np.where(rng.random(8) < 0.7, 0.0, rng.uniform(1, 9, 8)),
+    ][state].round()
+    calls = tuple(str(i) for i in range(1, 9))
+    listened = tuple(float(s) for s in share)
+    return Evidence(
+        (Fact("Listened to on average", f"{share.mean():.0f} %"),),
+        (Chart("Share of each call listened to, last eight calls", listened, calls, "%", 110.0),),
+    )
+
+
+def _sports(state: int, rng: np.random.Generator) -> Evidence:
+    """The four conditions of a state; its number's bits say which do not hold."""
+    rested, fed, sharp, fast = (not state >> bit & 1 for bit in range(4))
+    sleep = rng.uniform(8.0, 9.3) if rested else rng.uniform(5.2, 7.8)
+    calories = rng.uniform(100, 112) if fed else rng.uniform(72, 97)
+    attention = rng.uniform(76, 97) if sharp else rng.uniform(38, 68)
+    sprint = rng.uniform(90, 100) if fast else rng.uniform(77, 89)
+    return Evidence(
+        (
+            Fact("Sleep (8 h)", f"{sleep:.1f} h", rested),
+            Fact("Calories (100 % of target)", f"{calories:.0f} %", fed),
+            Fact("Attention test (70 points)", f"{attention:.0f}", sharp),
+            Fact("Sprint (90 % of best)", f"{sprint:.0f} %", fast),
+        )
+    )
+
+
+_PICTURES: dict[str, Callable[[int, np.random.Generator], Evidence]] = {
+    "cpap": _cpap,
+    "app_marketing": _app,
+    "armman": _calls,
+    "sports": _sports,
+}
+
+_NUMBERED = re.compile(r"(.+?)[ _-]?\d+")
+
+
+def _numbered(columns: Mapping[str, object]) -> dict[str, str]:
+    """Columns that belong to one series, and its caption: three or more numbered alike."""
+    stems: dict[str, list[str]] = {}
+    for name, value in columns.items():
+        match = _NUMBERED.fullmatch(name.strip())
+        text = "" if value is None else str(value).strip()
+        if match and (not text or len(_numbers(text)) == 1):
+            stems.setdefault(match[1], []).append(name)
+    return {
+        name: _caption(stem) for stem, names in stems.items() if len(names) > 2 for name in names
+    }
+
+
+def _numbers(text: str) -> list[float]:
+    """All of a cell's numbers, or none if anything else is in it; blank, ; and | separate."""
+    try:
+        numbers = [float(part) for part in re.split(r"[\s;|]+", text) if part]
+    except ValueError:
+        return []
+    return numbers if np.isfinite(numbers).all() else []
+
+
+def _short(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:.0f}" if abs(value) >= 10 or value == round(value) else f"{value:.1f}"
+
+
+def _caption(name: str) -> str:
+    """A column's name as a person would write it."""
+    words = name.replace("_", " ").strip()
+    return words[:1].upper() + words[1:]

@@ -118,8 +118,8 @@ def describe(chart: Chart) -> str:
 
 def _cpap(state: int, rng: np.random.Generator) -> Evidence:
     """Seven nights: short and few; most nights but often too short; every night over the line."""
-    used = [rng.integers(1, 4), rng.integers(5, 7), 7][state]
-    long = [0, rng.integers(2, 4), 7][state]
+    used = [int(rng.integers(1, 4)), int(rng.integers(5, 7)), 7][state]
+    long = [0, int(rng.integers(2, 4)), 7][state]
     short = rng.uniform(0.4, 2.6, 7) if state == 0 else rng.uniform(1.5, 3.8, 7)
     hours = np.where(np.arange(7) < long, rng.uniform(4.2, 8.2, 7), short)
     hours[used:] = 0.0
@@ -131,18 +131,18 @@ def _cpap(state: int, rng: np.random.Generator) -> Evidence:
 
 def _app(state: int, rng: np.random.Generator) -> Evidence:
     """A week of minutes in the app, when it was last opened, and how much of it is used."""
-    active = [0, 0, rng.integers(2, 5), 7][state]
+    active = [0, 0, int(rng.integers(2, 5)), 7][state]
     minutes = rng.integers(3, 16, 7) if state == 2 else rng.integers(14, 46, 7)
     minutes[active:] = 0
     minutes = rng.permutation(minutes)
-    days = [rng.integers(32, 61), rng.integers(8, 29), 0, 0][state]
+    days = [int(rng.integers(32, 61)), int(rng.integers(8, 29)), 0, 0][state]
     if state == 2:
         days = 6 - int(np.flatnonzero(minutes).max())
-    ago = {0: "today", 1: "yesterday"}.get(int(days), f"{days} days ago")
-    features = [0, rng.integers(0, 2), rng.integers(1, 4), rng.integers(4, 9)][state]
+    ago = {0: "today", 1: "yesterday"}.get(days, f"{days} days ago")
+    features = [0, 0, int(rng.integers(1, 4)), int(rng.integers(4, 9))][state]
     week = tuple(float(m) for m in minutes)
     return Evidence(
-        (Fact("Last opened", ago), Fact("Features used this week", str(features if active else 0))),
+        (Fact("Last opened", ago), Fact("Features used this week", str(features))),
         (Chart("Minutes in the app, last seven days", week, NIGHTS, "min", 50.0),),
     )
 

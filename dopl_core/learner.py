@@ -31,6 +31,7 @@ class Learner:
 
     visits: [N, S, A, S'] moves seen;  wins: [M, M] duels won by row over column, ties half each
     priority: [N, S] rank of each arm-state in the present plan; equal ranks are equal
+    tie_keys: [H, N] the lot of each arm in each epoch of this episode
     """
 
     plan: Plan | None = None
@@ -69,7 +70,7 @@ class Learner:
     def _begin(self, plan: Plan, episode: int, epoch: int = 0) -> None:
         self.plan, self.episode, self.epoch = plan, episode, epoch
         self.priority = rank(plan.index, plan.advantage if self.ties == "advantage" else None)
-        self._tie_keys = self._draw(_TIES, self.n_arms)
+        self.tie_keys = self._draw(_TIES, self.n_arms)
         keys = self._draw(_DUELS, designs.keys_needed(self.budget))
         pairs = designs.tree(keys) if self.design == "tree" else designs.star(keys)
         self._pairs = designs.shuffle_sides(pairs, keys)
@@ -82,7 +83,7 @@ class Learner:
         """The B arms [B] to help now, in order: best index, then advantage, then by lot."""
         states = check_states(states, self.n_arms, self.n_states)
         self._check_running()
-        score = self.priority[self._arms, states] + self._tie_keys[self.epoch]
+        score = self.priority[self._arms, states] + self.tie_keys[self.epoch]
         chosen = score.argpartition(self.n_arms - self.budget)[self.n_arms - self.budget :]
         chosen.sort()
         return chosen

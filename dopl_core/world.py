@@ -14,6 +14,8 @@ class SimulatedWorld:
 
     So learners that are compared meet the same luck: in epoch h arm n draws the same uniform
     number whatever was done to it.
+
+    states: [N] now;  start: [N] when the episode began;  moves: [H, N, 1] its uniform numbers
     """
 
     def __init__(
@@ -41,8 +43,9 @@ class SimulatedWorld:
         """Draw an episode's luck; with `restart` also new states (errata 15)."""
         if self.restart:
             self.states = self._draw_states(episode)
+        self.start = self.states
         B = self.bandit.budget
-        self._moves = np.random.default_rng([self.seed, episode, _MOVES]).random(
+        self.moves = np.random.default_rng([self.seed, episode, _MOVES]).random(
             (horizon, self.bandit.n_arms, 1)
         )
         self._luck = np.random.default_rng([self.seed, episode, _ANSWERS]).random((horizon, B - 1))
@@ -64,7 +67,7 @@ class SimulatedWorld:
         active = np.zeros(self.bandit.n_arms, dtype=np.int64)
         active[arms] = 1
         thresholds = self._thresholds[self._arms, self.states, active]
-        self.states = (self._moves[self._epoch] >= thresholds).sum(axis=1)
+        self.states = (self.moves[self._epoch] >= thresholds).sum(axis=1)
         self._epoch += 1
         return self.states
 

@@ -61,10 +61,10 @@ def plan(
     each = arms.of(problem)
     multiplier, bias = _unpack(start, n_arms, n_states)
     if engine == "lagrangian":
-        occupancy, multiplier, bias = lagrangian.solve(each, problem.budget, multiplier, bias)
+        occupancy, multiplier, response = lagrangian.solve(each, problem.budget, multiplier, bias)
     else:
         occupancy, multiplier = (cbc if engine == "cbc" else highs).solve(problem)
-    response = arms.respond(each, multiplier, bias)
+        response = arms.respond(each, multiplier, arms.guess(bias))
     visits = occupancy.sum(axis=2)
     index = np.divide(occupancy[..., 1], visits, out=np.zeros_like(visits), where=visits > OCCUPIED)
     return Plan(

@@ -1,17 +1,14 @@
 """The extended LP solved exactly arm by arm: only the budget couples the arms.
 
 For a multiplier of the budget row every arm is solved on its own (arms.py). Its optimal gain is
-convex and piecewise linear in the multiplier, and each solution gives one of its tangents.
+convex and piecewise linear in the multiplier, and each policy gives one of its tangents.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
-from numpy.typing import NDArray
 
-from dopl_core.planning.arms import Arms, Response, respond
+from dopl_core.planning.arms import FEW, Arms, Policy, Response, guess, respond
 from dopl_core.planning.problem import Floats, PlanningError
 
 LIMIT = 200
@@ -20,66 +17,55 @@ SAME = 1e-12
 
 def solve(
     arms: Arms, budget: float, multiplier: float, bias: Floats
-) -> tuple[Floats, float, Floats]:
-    """The optimal occupancy [N, S, A], the multiplier, and the bias [S, N] close to it.
+) -> tuple[Floats, float, Response]:
+    """The optimal occupancy [N, S, A], the multiplier, and the arms' response to it.
 
-    The search starts at a guess of the multiplier and of the bias.
+    The search starts at a guess of the multiplier and of the bias [S, N].
     """
     n_arms = bias.shape[1]
-    step = 0.1 * np.abs(arms.pay).max() + SAME
-    left = right = None
+    step = 0.05 * multiplier + 0.001 * np.abs(arms.pay).max() + SAME
+    left: Policy | None = None
+    right: Policy | None = None
+    policy = guess(bias)
     while left is None or right is None:
-        answer = respond(arms, multiplier, bias)
-        bias = answer.bias
-        if answer.use.sum() > budget:
-            left, low = answer, multiplier
+        answer = respond(arms, multiplier, policy)
+        policy = answer.policy
+        if policy.line[1].sum() > budget:
+            left, low = policy, multiplier
             multiplier += step
         elif multiplier == 0.0:  # the budget is slack
-            return occupancy(answer, answer, np.ones(n_arms)), 0.0, bias
+            return policy.occupancy().transpose(2, 1, 0), 0.0, answer
         else:
-            right, high = answer, multiplier
+            right, high = policy, multiplier
             multiplier = max(0.0, multiplier - step)
         step *= 4
 
     for _ in range(LIMIT):
-        drop = left.use - right.use
-        differ = np.flatnonzero(drop > SAME)
-        crossing = (left.earn[differ] - right.earn[differ]) / drop[differ]
+        pay, use = left.line - right.line
+        differ = np.flatnonzero(use > SAME)
+        crossing = pay[differ] / use[differ]
         order = crossing.argsort()
-        over = left.use.sum() - budget - drop[differ[order]].cumsum()
+        over = left.line[1].sum() - budget - use[differ[order]].cumsum()
         k = min(int(np.count_nonzero(over > 0)), len(order) - 1)
-        multiplier = float(crossing[order[k]])
-        if not low < multiplier < high:
-            break
-        answer = respond(arms.take(differ), multiplier, left.bias[:, differ])
-        known = np.maximum(
-            left.earn[differ] - multiplier * left.use[differ],
-            right.earn[differ] - multiplier * right.use[differ],
+        multiplier = min(max(float(crossing[order[k]]), low), high)
+        early = np.ones(n_arms, dtype=bool)
+        early[differ[order[:k]]] = False
+        mixed = Policy(
+            np.where(early, left.line, right.line), np.where(early, left.parts, right.parts)
         )
-        if (answer.gain - known).sum() <= SAME * n_arms:
+        answer = respond(arms, multiplier, mixed)
+        policy = answer.policy
+        if (policy.gain(multiplier) - mixed.gain(multiplier)).sum() <= SAME * n_arms:
             break
-        if left.use.sum() - left.use[differ].sum() + answer.use.sum() > budget:
-            low = multiplier
-            merge(left, answer, differ)
+        if policy.line[1].sum() > budget:
+            low, left = multiplier, policy
         else:
-            high = multiplier
-            merge(right, answer, differ)
+            high, right = multiplier, policy
     else:
         raise PlanningError("the multiplier did not settle")
-    share = np.ones(n_arms)
-    share[differ[order[:k]]] = 0.0
+    occupancy = mixed.occupancy()
     last = differ[order[k]]
-    share[last] = min(1.0, max(0.0, -over[k] / drop[last]))
-    return occupancy(left, right, share), min(max(multiplier, low), high), left.bias
-
-
-def merge(old: Response, new: Response, chosen: NDArray[np.intp]) -> None:
-    for field in fields(old):
-        getattr(old, field.name)[..., chosen] = getattr(new, field.name)
-
-
-def occupancy(left: Response, right: Response, share: Floats) -> Floats:
-    """[N, S, A] when each arm follows left for its share [N] of the epochs and right else."""
-    a, b = left.visits * share, right.visits * (1.0 - share)
-    act = a * left.act + b * right.act
-    return np.stack([a + b - act, act], axis=0).transpose(2, 1, 0)
+    share = min(1.0, max(0.0, 1.0 + over[k] / use[last]))
+    occupancy[..., last] *= 1 - share
+    occupancy[..., last] += share * right.take(differ[order[k:k+1]]).occupancy()[..., 0]
+    return occupancy.transpose(2, 1, 0), multiplier, answer

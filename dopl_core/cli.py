@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -45,6 +46,30 @@ def bench(args: argparse.Namespace) -> None:
         module.main()
 
 
+def simulate(args: argparse.Namespace) -> None:
+    """Play learners in simulated worlds: episodes.csv, a row an episode."""
+    _one_thread()
+    from dopl_core import sweep
+
+    settings = {name: getattr(args, name) for name in _SETTINGS}
+    runs = sweep.grid(args.environments, args.learner, range(args.seeds), **settings)
+    table = sweep.run(runs, args.out, jobs=args.jobs, dask=args.dask)
+    print(sweep.summary(table).to_string(float_format="{:.3f}".format))
+    print(f"{len(table)} episodes in {Path(args.out) / 'episodes.csv'}")
+
+
+def _one_thread() -> None:
+    """Linear algebra on one thread: the arrays are small; heeded only before NumPy is loaded."""
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+
+_SETTINGS = (
+    *("confidence", "engine", "design", "ties", "episodes", "horizon"),
+    *("restart", "environment_seed", "temperature"),
+)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dopl", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -56,6 +81,23 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = command("app", app)
     sub.add_argument("streamlit", nargs=argparse.REMAINDER, help="options for streamlit run")
+    sub = command("simulate", simulate)
+    option = sub.add_argument
+    option("environments", nargs="+", metavar="ENV", help="names, or paths of TOML files")
+    option("--learner", nargs="+", default=["dopl"], metavar="NAME", help="dopl, oracle, random")
+    option("--confidence", default="calibrated", help="of dopl: calibrated (default) or paper")
+    option("--engine", default="lagrangian", help="cbc, highs or lagrangian (default)")
+    option("--design", default="star", help="which duels: star (default), tree or informative")
+    option("--ties", default="advantage", help="equal indices: by advantage (default), or paper")
+    option("--episodes", type=int, help="the environment's own by default")
+    option("--horizon", type=int, help="epochs an episode; the environment's own by default")
+    option("--seeds", type=int, default=1, help="how many: 0, 1, ... (default 1)")
+    option("--jobs", type=int, default=1, help="local processes (default 1)")
+    option("--restart", action="store_true", help="draw new states in every episode")
+    option("--environment-seed", type=int, default=0, help="what ranges are drawn from")
+    option("--temperature", type=float, default=1.0, help="of answers: 1 is the paper's oracle")
+    option("--out", default="results", metavar="DIR", help="where; continues what stopped there")
+    option("--dask", metavar="ADDRESS", help="play on this Dask cluster instead")
     sub = command("bench", bench)
     sub.add_argument("names", nargs="*", metavar="NAME", help="which ones; all by default")
     return parser

@@ -1,0 +1,1 @@
+"""Studies: an event log in a database, and a learner that is its fold."""

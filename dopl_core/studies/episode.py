@@ -1,0 +1,129 @@
+"""What one plan leads to, without a database: its epochs, their duels, and its worth."""
+
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from dopl_core.bandit import ACT, WAIT, IntArray
+from dopl_core.learner import Dopl
+from dopl_core.studies.config import StudyConfig, bandit_of, world_of
+
+PRACTICE = 3  # duels that a person begins with
+
+_PRACTICE_STREAM = 8  # of the study's seed; learner and world use those below
+
+
+@dataclass(frozen=True, eq=False)
+class Epoch:
+    """One decision: states [N], the arms helped [B], the duels asked [B-1, 4], and what came.
+
+    next_states: [N], None where the owner has yet to report them
+    """
+
+    states: IntArray
+    arms: IntArray
+    duels: IntArray
+    next_states: IntArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """A learner that has just planned, and the epochs that can be known at once."""
+
+    learner: Dopl
+    epochs: list[Epoch]
+    random_value: float
+    changed: float
+    seconds: float
+
+
+def first_states(config: StudyConfig) -> IntArray:
+    """Where all arms begin [N]."""
+    if config.world == "simulated":
+        return world_of(config).states
+    return np.array([config.state_number(arm.state) for arm in config.arms], dtype=np.int64)
+
+
+def begin(config: StudyConfig, learner: Dopl, states: IntArray) -> Episode:
+    """Plan, and open the first epoch from `states`; a simulated world plays all epochs at once.
+
+    Inside an episode the plan is fixed, so nothing that is answered could change its duels.
+    """
+    before = None if learner.plan is None else learner.plan.index > 0.5
+    started = perf_counter()
+    learner.replan()
+    seconds = perf_counter() - started
+    assert learner.plan is not None  # noqa: S101
+    changed = 1.0 if before is None else float(((learner.plan.index > 0.5) != before).mean())
+    value = random_value(learner)
+    if config.world == "observed":
+        return Episode(learner, [open_epoch(learner, states)], value, changed, seconds)
+    world = world_of(config)
+    world.states = states
+    world.begin(learner.episode, learner.horizon)
+    epochs = []
+    for _ in range(learner.horizon):
+        epoch = open_epoch(learner, world.states)
+        next_states = world.step(epoch.arms)
+        learner.observe(epoch.states, epoch.arms, next_states)
+        epochs.append(Epoch(epoch.states, epoch.arms, epoch.duels, next_states))
+    return Episode(learner, epochs, value, changed, seconds)
+
+
+def open_epoch(learner: Dopl, states: IntArray) -> Epoch:
+    """Whom to help and what to ask in the learner's present epoch."""
+    arms = learner.activate(states)
+    return Epoch(states, arms, learner.duels(states, arms), None)
+
+
+def random_value(learner: Dopl) -> float:
+    """What helping any B arms would pay per epoch, by the beliefs that the plan was made with.
+
+    A lower bar than the plan's own value, which may choose the best rows of the box.
+    """
+    assert learner.dynamics is not None  # noqa: S101
+    assert learner.preferences is not None  # noqa: S101
+    share = learner.budget / learner.n_arms
+    P = learner.dynamics.mean
+    rows = (1 - share) * P[:, :, WAIT] + share * P[:, :, ACT]  # [N, S, S']
+    # The stationary distribution d: d (P - 1) = 0 and sum d = 1, the last replacing one column.
+    S = learner.n_states
+    system = rows - np.eye(S)
+    system[:, :, -1] = 1.0
+    right = np.zeros((learner.n_arms, S, 1))
+    right[:, -1] = 1.0
+    stay = np.linalg.solve(system.transpose(0, 2, 1), right)[..., 0]
+    pay = (stay * learner.preferences.overestimate).sum()
+    return float(pay if learner.pays == "all" else share * pay)
+
+
+def practice_duels(config: StudyConfig) -> IntArray:
+    """Up to three duels [D, 4] whose better side is plain; none where all are in one state."""
+    rng = np.random.default_rng([config.seed, _PRACTICE_STREAM])
+    if config.world == "simulated":
+        rewards = bandit_of(config).rewards
+        best, worst = rewards.argmax(axis=1), rewards.argmin(axis=1)
+        arms = rng.permutation(config.n_arms)[: 2 * PRACTICE]
+        arms = arms[: len(arms) // 2 * 2].reshape(-1, 2)
+        duels = np.stack([arms[:, 0], best[arms[:, 0]], arms[:, 1], worst[arms[:, 1]]], axis=1)
+    else:
+        states = first_states(config)
+        order = np.lexsort((rng.random(config.n_arms), states))
+        count = min(PRACTICE, config.n_arms // 2)
+        low, high = order[:count], order[::-1][:count]
+        duels = np.stack([high, states[high], low, states[low]], axis=1)
+        duels = duels[states[high] > states[low]]
+    swap = rng.random(len(duels)) < 0.5
+    return np.where(swap[:, None], duels[:, [2, 3, 0, 1]], duels)
+
+
+def better_side(config: StudyConfig, duel: tuple[int, int, int, int]) -> str:
+    """The plain answer to a practice duel."""
+    left_arm, left_state, right_arm, right_state = duel
+    if config.world == "simulated":
+        rewards = bandit_of(config).rewards
+        return (
+            "left" if rewards[left_arm, left_state] > rewards[right_arm, right_state] else "right"
+        )
+    return "left" if left_state > right_state else "right"

@@ -1,0 +1,253 @@
+"""What the answers have taught: read-only tables for owners, as data frames."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from dopl_core.bandit import ACT, WAIT
+from dopl_core.studies import fold, schema
+from dopl_core.studies.store import Store, StudyError
+from dopl_core.studies.turn import COUNTED, config_of, study_row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Helped:
+    """One of the B arms to help now, and why.
+
+    index: share of the visits to this state in which the plan helps
+    advantage: what helping now is worth over waiting, at the plan's price of help
+    if_helped, if_not: believed chances of each next state, label -> probability
+    better_if_helped, better_if_not: believed chance of a better state than this one, or of
+        staying in the best
+    """
+
+    arm: str
+    label: str
+    group: str
+    state: str
+    index: float
+    advantage: float
+    if_helped: dict[str, float]
+    if_not: dict[str, float]
+    better_if_helped: float
+    better_if_not: float
+
+
+def epoch_list(store: Store, study: str) -> list[Helped]:
+    """Whom to help now: the B arms of the present epoch, the most urgent first.
+
+    In an observed world that is the epoch whose moves the owner reports next; in a simulated one
+    the first whose duels still want ratings.
+    """
+    with store.read() as connection:
+        row = study_row(connection, study)
+        config = config_of(store, connection, row)
+        learner = fold.planned(connection, config, row)
+        e, d = schema.epochs.c, schema.duels.c
+        where = [e.study == study, e.episode == row.episode]
+        if config.world == "simulated":
+            missing = sa.select(sa.func.min(d.epoch)).where(
+                d.study == study, d.episode == row.episode, d.given < d.ratings
+            )
+            where.append(e.epoch >= sa.func.coalesce(missing.scalar_subquery(), config.horizon - 1))
+            query = sa.select(e.states, e.arms).where(*where).order_by(e.epoch)
+        else:
+            query = sa.select(e.states, e.arms).where(*where).order_by(e.epoch.desc())
+        epoch = connection.execute(query.limit(1)).one()
+    assert learner.plan is not None  # noqa: S101
+    assert learner.dynamics is not None  # noqa: S101
+    states, labels = fold.bytes_states(epoch.states), [s.label for s in config.states]
+    helped = []
+    for n in fold.bytes_arms(epoch.arms).tolist():
+        s, arm = int(states[n]), config.arms[n]
+        chances = learner.dynamics.mean[n, s]  # [A, S']
+        better = chances[:, min(s + 1, len(labels) - 1) :].sum(axis=1)
+        helped.append(
+            Helped(
+                arm.id,
+                arm.label,
+                arm.group,
+                labels[s],
+                float(learner.plan.index[n, s]),
+                float(learner.plan.advantage[n, s]),
+                dict(zip(labels, chances[ACT].tolist(), strict=True)),
+                dict(zip(labels, chances[WAIT].tolist(), strict=True)),
+                float(better[ACT]),
+                float(better[WAIT]),
+            )
+        )
+    return sorted(helped, key=lambda h: (-round(h.index, 7), -h.advantage))
+
+
+def answers(store: Store, study: str, annotator: str | None = None) -> "pd.DataFrame":
+    """One row an impression, with the columns of duels.csv; of one person, or of all."""
+    import pandas as pd
+
+    from dopl_core.studies.tables import DUELS, duel_rows
+
+    with store.read() as connection:
+        row = study_row(connection, study)
+        rows = list(duel_rows(connection, config_of(store, connection, row), row.id, annotator))
+    frame = pd.DataFrame(rows, columns=list(DUELS))
+    for column in ("shown_at", "answered_at"):
+        frame[column] = pd.to_datetime(frame[column], utc=True, format="ISO8601")
+    frame["response_ms"] = pd.to_numeric(frame["response_ms"])
+    return frame
+
+
+def plans(store: Store, study: str) -> "pd.DataFrame":
+    """One row a plan: engine, value, what random help would be worth, answers used, seconds.
+
+    changed: share of arm-states where the plan before decided otherwise
+    """
+    import pandas as pd
+
+    with store.read() as connection:
+        study_row(connection, study)
+        columns = [c for c in schema.plans.c if c.name not in ("study", "arrays")]
+        query = sa.select(*columns).where(schema.plans.c.study == study)
+        rows = connection.execute(query.order_by(schema.plans.c.plan)).mappings().all()
+    frame = pd.DataFrame(rows, columns=[c.name for c in columns])
+    frame["made_at"] = pd.to_datetime(frame["made_at"], unit="ms", utc=True)
+    return frame
+
+
+def agreement(store: Store, study: str) -> "pd.DataFrame":
+    """One row a duel with two ratings or more: how often each answer, and how far they agree.
+
+    agreement: share of the pairs of raters (skips aside) who said the same; 0.5 is chance
+    """
+    frame = answers(store, study)
+    said = frame[(frame.purpose == "policy") & frame.outcome.isin(COUNTED)]
+    place = ["episode", "epoch", "duel"]
+    arms = ["left_arm", "left_state", "right_arm", "right_state"]
+    counts = said.groupby(place + arms + ["outcome"]).size().unstack(fill_value=0)
+    counts = counts.reindex(columns=list(COUNTED), fill_value=0).reset_index()
+    raters = counts[["left", "right", "tie"]].sum(axis=1)
+    pairs = raters * (raters - 1)
+    same = sum(counts[o] * (counts[o] - 1) for o in ("left", "right", "tie"))
+    counts["ratings"] = raters
+    counts["agreement"] = same / pairs.where(pairs > 0)
+    counts.columns.name = None
+    return counts[counts.ratings >= 2].reset_index(drop=True)
+
+
+def annotators(store: Store, study: str) -> "pd.DataFrame":
+    """One row a person: answers, skips, median response, share of left, consistency, agreement.
+
+    consistency: share of repeated duels answered as before (NaN without repeats)
+    agreement: share of other people's answers to the same duels that say the same
+    """
+    import pandas as pd
+
+    frame = answers(store, study)
+    said = frame[frame.outcome.isin(COUNTED)]
+    rows = []
+    for name, own in said.groupby("annotator", sort=True):
+        policy = own[own.purpose == "policy"]
+        sided = policy[policy.outcome.isin(("left", "right"))]
+        rows.append(
+            {
+                "annotator": name,
+                "answers": len(policy),
+                "skips": int((policy.outcome == "skip").sum()),
+                "median_ms": policy.response_ms.median(),
+                "left_share": (sided.outcome == "left").mean() if len(sided) else np.nan,
+                "consistency": _consistency(own),
+                "agreement": _with_others(said, str(name)),
+                "last_seen": own.answered_at.max(),
+            }
+        )
+    columns = ["annotator", "answers", "skips", "median_ms", "left_share", "consistency"]
+    return pd.DataFrame(rows, columns=[*columns, "agreement", "last_seen"])
+
+
+def beliefs(store: Store, study: str) -> "pd.DataFrame":
+    """One row an arm-state: its strength over the reference and what the plan does there.
+
+    mean, sd, overestimate: of the strength;  answers: duels it was in;  visits: epochs seen there
+    index, advantage: see Helped;  occupancy: long-run share of epochs spent there
+    """
+    import pandas as pd
+
+    learner = fold.load_learner(store, study)
+    config = _config(store, study)
+    if learner.plan is None or learner.preferences is None:
+        raise StudyError(f'study "{study}" has no plan yet')
+    N, S = config.n_arms, config.n_states
+    return pd.DataFrame(
+        {
+            "arm": np.repeat([arm.id for arm in config.arms], S),
+            "label": np.repeat([arm.label for arm in config.arms], S),
+            "group": np.repeat([arm.group for arm in config.arms], S),
+            "state": np.tile([state.label for state in config.states], N),
+            "mean": learner.preferences.mean.ravel(),
+            "sd": learner.preferences.sd.ravel(),
+            "overestimate": learner.preferences.overestimate.ravel(),
+            "answers": learner.wins.sum(axis=0) + learner.wins.sum(axis=1),
+            "visits": learner.visits.sum(axis=(2, 3)).ravel(),
+            "index": learner.plan.index.ravel(),
+            "advantage": learner.plan.advantage.ravel(),
+            "occupancy": learner.plan.occupancy.sum(axis=2).ravel(),
+        }
+    )
+
+
+def transitions(store: Store, study: str) -> "pd.DataFrame":
+    """One row a group, state, action and next state: believed chance (mean over arms), and visits.
+
+    action: wait or act
+    """
+    import pandas as pd
+
+    learner = fold.load_learner(store, study)
+    config = _config(store, study)
+    if learner.dynamics is None:
+        raise StudyError(f'study "{study}" has no plan yet')
+    labels = [state.label for state in config.states]
+    of_group = np.array([arm.group for arm in config.arms])
+    rows: list[dict[str, Any]] = []
+    for group in dict.fromkeys(of_group.tolist()):
+        chance = learner.dynamics.mean[of_group == group].mean(axis=0)
+        sd = learner.dynamics.sd[of_group == group].mean(axis=0)
+        seen = learner.visits[of_group == group].sum(axis=0)
+        for s, a, t in np.ndindex(chance.shape):
+            rows.append(
+                {
+                    "group": group,
+                    "state": labels[s],
+                    "action": ("wait", "act")[a],
+                    "next_state": labels[t],
+                    "chance": float(chance[s, a, t]),
+                    "sd": float(sd[s, a, t]),
+                    "visits": int(seen[s, a, t]),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _consistency(own: "pd.DataFrame") -> float:
+    """Repeats have their sides swapped: the same arm must win."""
+    place = ["episode", "epoch", "duel"]
+    first = own[(own.purpose == "policy") & (own.outcome != "skip")]
+    again = own[(own.purpose == "repeat") & (own.outcome != "skip")]
+    both = first.merge(again, on=place, suffixes=("", "_again"))
+    return float((both.winner_arm == both.winner_arm_again).mean()) if len(both) else np.nan
+
+
+def _with_others(said: "pd.DataFrame", name: str) -> float:
+    place = ["episode", "epoch", "duel"]
+    policy = said[(said.purpose == "policy") & (said.outcome != "skip")]
+    mine = policy[policy.annotator == name]
+    both = mine.merge(policy[policy.annotator != name], on=place, suffixes=("", "_other"))
+    return float((both.outcome == both.outcome_other).mean()) if len(both) else np.nan
+
+
+def _config(store: Store, study: str) -> Any:
+    with store.read() as connection:
+        return config_of(store, connection, study_row(connection, study))

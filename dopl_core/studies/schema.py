@@ -1,0 +1,201 @@
+"""The tables of a store: the log, what it has led to, and what is open now.
+
+`events`, `plans` and `epochs` are what happened and are only ever added to; the learner is their
+fold. `duels`, `impressions` and the counters of `studies` are the queue: they are written in the
+same transaction as the event that changes them. Times are milliseconds since 1970, UTC.
+The migrations make these tables; a test compares the two.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+VERSIONS = ("0001",)  # oldest first; the last is this program's
+
+metadata = MetaData()
+
+
+def _of_study(primary: bool = False) -> Column[str]:
+    link = ForeignKey("studies.id", ondelete="CASCADE")
+    return Column("study", Text, link, primary_key=primary, nullable=False)
+
+
+# SQLite numbers rows itself only where the key is exactly INTEGER.
+_Id = BigInteger().with_variant(Integer, "sqlite")
+
+studies = Table(
+    "studies",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("title", Text, nullable=False),
+    Column("status", Text, nullable=False),  # running, paused, closed
+    Column("config", Text, nullable=False),  # JSON; never changes
+    Column("config_digest", Text, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    Column("seq", Integer, nullable=False),  # events so far
+    Column("heard", Integer, nullable=False),  # the last event that the learner counts
+    Column("episode", Integer, nullable=False),  # that of the last plan
+    Column("epoch", Integer, nullable=False),  # epochs of this episode whose moves are known
+    Column("asked", Integer, nullable=False),  # ratings that this round asks for
+    Column("given", Integer, nullable=False),  # and has
+    Column("planner", Text),  # who is planning, and until when that is believed
+    Column("planner_until", BigInteger),
+    CheckConstraint("status IN ('running', 'paused', 'closed')", name="studies_status"),
+    CheckConstraint("given <= asked", name="studies_given"),
+)
+
+annotators = Table(
+    "annotators",
+    metadata,
+    _of_study(primary=True),
+    Column("name", Text, primary_key=True),
+    Column("joined_at", BigInteger, nullable=False),
+    Column("practised", Boolean, nullable=False),
+    Column("answers", Integer, nullable=False),  # to duels that count
+    Column("repeats", Integer, nullable=False),  # shown
+    Column("last", _Id),  # the impression answered last, which can be undone
+)
+
+events = Table(
+    "events",
+    metadata,
+    _of_study(primary=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),  # 1, 2, ... without a gap
+    Column("at", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("annotator", Text),
+    Column("impression", _Id),
+    Column("duel", _Id),
+    Column("outcome", Text),
+    Column("body", Text),  # JSON
+)
+
+plans = Table(
+    "plans",
+    metadata,
+    _of_study(primary=True),
+    Column("plan", Integer, primary_key=True, autoincrement=False),  # = episode
+    Column("made_at", BigInteger, nullable=False),
+    Column("engine", Text, nullable=False),
+    Column("value", Float(53), nullable=False),
+    Column("random_value", Float(53), nullable=False),
+    Column("multiplier", Float(53), nullable=False),
+    Column("changed", Float(53), nullable=False),
+    Column("answers", Integer, nullable=False),
+    Column("seconds", Float(53), nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("arrays", LargeBinary),  # npz; only the last plan's are kept, the others' can be remade
+)
+
+epochs = Table(
+    "epochs",
+    metadata,
+    _of_study(primary=True),
+    Column("episode", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("states", LargeBinary, nullable=False),  # [N] one byte each
+    Column("arms", LargeBinary, nullable=False),  # [B] four bytes each
+    Column("next_states", LargeBinary),  # [N]; empty until they are known
+    Column("source", Text),  # simulated, owner
+)
+
+duels = Table(
+    "duels",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    _of_study(),
+    Column("episode", Integer, nullable=False),  # 0 for practice
+    Column("epoch", Integer, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("left_arm", Integer, nullable=False),
+    Column("left_state", Integer, nullable=False),
+    Column("right_arm", Integer, nullable=False),
+    Column("right_state", Integer, nullable=False),
+    Column("ratings", Integer, nullable=False),  # asked for; 0 where everybody is asked
+    Column("given", Integer, nullable=False),
+    Column("held", Integer, nullable=False),  # leases that run
+    UniqueConstraint("study", "episode", "epoch", "number", "purpose", name="duels_place"),
+    CheckConstraint("purpose IN ('policy', 'repeat', 'gold', 'practice')", name="duels_purpose"),
+    CheckConstraint("given BETWEEN 0 AND ratings", name="duels_given"),
+    CheckConstraint("held >= 0", name="duels_held"),
+    CheckConstraint("left_arm <> right_arm", name="duels_arms"),
+)
+FREE = text("given + held < ratings")
+Index(
+    "duels_free",
+    duels.c.study,
+    duels.c.episode,
+    duels.c.id,
+    sqlite_where=FREE,
+    postgresql_where=FREE,
+)
+
+impressions = Table(
+    "impressions",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    _of_study(),
+    Column("duel", _Id, ForeignKey("duels.id", ondelete="CASCADE"), nullable=False),
+    Column("annotator", Text, nullable=False),
+    Column("session", Integer, nullable=False),
+    Column("shown_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("outcome", Text),  # empty while it is open
+    Column("answered_at", BigInteger),
+    Column("response_ms", Integer),
+    CheckConstraint(
+        "outcome IN ('left', 'right', 'tie', 'skip', 'expired', 'undone')",
+        name="impressions_outcome",
+    ),
+)
+_LIVE = text("outcome IS NULL OR outcome <> 'undone'")
+_OPEN = text("outcome IS NULL")
+# Never the same duel twice to one person.
+Index(
+    "impressions_once",
+    impressions.c.duel,
+    impressions.c.annotator,
+    unique=True,
+    sqlite_where=_LIVE,
+    postgresql_where=_LIVE,
+)
+Index(
+    "impressions_open",
+    impressions.c.study,
+    impressions.c.expires_at,
+    sqlite_where=_OPEN,
+    postgresql_where=_OPEN,
+)
+Index("impressions_annotator", impressions.c.study, impressions.c.annotator, impressions.c.id)
+
+invites = Table(
+    "invites",
+    metadata,
+    Column("token_hash", Text, primary_key=True),
+    _of_study(),
+    Column("annotator", Text, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    Column("revoked_at", BigInteger),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("name", Text, primary_key=True),  # owner
+    Column("key_hash", Text, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+)

@@ -1,0 +1,99 @@
+"""Everything the app and the command line do with studies: one function for each thing.
+
+Each call is one short transaction (or a read), committed when it returns, and safe from many
+threads and processes at once. Nothing here knows of a web page.
+
+    store = open_store()                                  # DOPL_DATABASE_URL, else data/dopl.db
+    config = from_environment("cpap", horizon=5)          # a simulated world
+    config = from_roster(read_roster(path, states), states, title=..., budget=8)   # an observed one
+    study = create_study(store, config)                   # its id; first plan and duels are made
+
+    match next_duel(store, study, "Ann"):
+        case Ask() as ask: receipt = answer(store, ask.impression, "left", response_ms=840)
+        case Waiting() as wait: ...                       # wait.reason; wait.plan_due: advance()
+        case Finished(): ...
+    if receipt.plan_due: advance(store, study)            # slow: in a process of its own
+    undo(store, study, "Ann")                             # the duel once more, or None
+    observe(store, study, {"p1": "Low", ...})             # observed worlds: where everyone is now
+    close_duels(store, study)                             # wait no longer for missing ratings
+
+    epoch_list, answers, plans, agreement, annotators, beliefs, transitions    # to look at
+    pause_study, reopen_study, close_study, delete_study, list_studies, get_study
+
+Episodes (plans) count from 1, epochs of an episode and duels of an epoch from 0. What is wrong
+with an argument is said in a StudyError, with the database in a StoreError, both ValueErrors;
+nothing has changed then. `advance` is worth calling whenever `plan_due` is true anywhere: the first
+caller makes the plan, all others return at once, and a process that died is replaced.
+
+A skip is a rating given without weight: a duel that nobody can tell never holds up a study.
+"""
+
+from dopl_core.studies.asking import answer, next_duel, skip_practice, undo
+from dopl_core.studies.config import Arm, StudyConfig, engine_for, from_environment, from_roster
+from dopl_core.studies.fold import load_learner
+from dopl_core.studies.insights import (
+    Helped,
+    agreement,
+    annotators,
+    answers,
+    beliefs,
+    epoch_list,
+    plans,
+    transitions,
+)
+from dopl_core.studies.replies import Ask, Finished, Receipt, Side, Waiting
+from dopl_core.studies.running import (
+    Study,
+    advance,
+    close_duels,
+    close_study,
+    create_study,
+    delete_study,
+    get_study,
+    list_studies,
+    observe,
+    pause_study,
+    reopen_study,
+)
+from dopl_core.studies.store import Store, StoreError, StudyError, open_store
+
+__all__ = [
+    "Arm",
+    "Ask",
+    "Finished",
+    "Helped",
+    "Receipt",
+    "Side",
+    "Store",
+    "StoreError",
+    "Study",
+    "StudyConfig",
+    "StudyError",
+    "Waiting",
+    "advance",
+    "agreement",
+    "annotators",
+    "answer",
+    "answers",
+    "beliefs",
+    "close_duels",
+    "close_study",
+    "create_study",
+    "delete_study",
+    "engine_for",
+    "epoch_list",
+    "from_environment",
+    "from_roster",
+    "get_study",
+    "list_studies",
+    "load_learner",
+    "next_duel",
+    "observe",
+    "open_store",
+    "pause_study",
+    "plans",
+    "reopen_study",
+    "skip_practice",
+    "transitions",
+    "undo",
+]

@@ -1,0 +1,213 @@
+"""Where studies are kept: SQLite or PostgreSQL, opened, brought up to date and written safely."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+
+from dopl_core.studies import schema
+
+FOLDER = Path(__file__).resolve().parent.parent.parent / "data"
+MIGRATIONS = Path(__file__).resolve().parent / "migrations"
+
+_BUSY_SECONDS = 30
+_MIGRATION_LOCK = 0x646F706C  # "dopl": any number that no other program on the server uses
+
+
+class StoreError(ValueError):
+    """The database cannot be used as it is: says what is wrong with it and what to do."""
+
+
+class StudyError(ValueError):
+    """What was asked of a study makes no sense: says of which, and why."""
+
+
+@dataclass(eq=False)
+class Store:
+    """An open database; share it between threads, never across a fork.
+
+    clock: seconds since 1970; tests move it.
+    configs: parsed configurations, which never change, by study and digest.
+    """
+
+    engine: Engine
+    clock: Callable[[], float] = time.time
+    configs: dict[tuple[str, str], Any] = field(default_factory=dict)
+    # SQLite's writers poll for their turn, up to 100 ms apart; inside one process a lock is prompt.
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def name(self) -> str:
+        """The database in words that may be shown: no password."""
+        url = self.engine.url
+        return str(url.database) if self.is_sqlite else url.render_as_string(hide_password=True)
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.engine.dialect.name == "sqlite"
+
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return int(self.clock() * 1000)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One consistent view of the database."""
+        with self._plainly(), self.engine.connect() as connection:
+            if not self.is_sqlite:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One transaction, on disk when the block is left, undone when it fails."""
+        turn = self._turn if self.is_sqlite else nullcontext()
+        with self._plainly(), turn, self.engine.connect() as connection:
+            connection.execution_options(dopl_write=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def _plainly(self) -> Iterator[None]:
+        """What the database complains of, in words for the person who can help it."""
+        try:
+            yield
+        except IntegrityError:
+            raise
+        except DBAPIError as error:
+            raise StoreError(f"{self.name}: {_remedy(str(error.orig))}") from error
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def open_store(url: str | None = None, *, clock: Callable[[], float] = time.time) -> Store:
+    """Open a database and bring its tables up to date; safe when several processes start at once.
+
+    url: a SQLAlchemy URL; else DOPL_DATABASE_URL, else the SQLite file data/dopl.db
+    """
+    address = _address(url or os.environ.get("DOPL_DATABASE_URL") or "")
+    connect = _sqlite if address.get_backend_name() == "sqlite" else _postgresql
+    store = Store(connect(address), clock)
+    _update(store)
+    return store
+
+
+def _address(url: str) -> URL:
+    try:
+        address = make_url(url or f"sqlite:///{FOLDER / 'dopl.db'}")
+    except ArgumentError:
+        raise StoreError(
+            "DOPL_DATABASE_URL is not a database URL: sqlite:///PATH or "
+            "postgresql://USER:PASSWORD@HOST/DATABASE needed"
+        ) from None
+    backend = address.get_backend_name()
+    if backend in ("postgres", "postgresql"):
+        return address.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise StoreError(f'"{backend}" databases are not supported: sqlite or postgresql needed')
+    if address.database in (None, "", ":memory:"):
+        raise StoreError("a SQLite database in memory would lose every answer: name a file")
+    return address
+
+
+def _sqlite(address: URL) -> Engine:
+    folder = Path(str(address.database)).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder}: the folder cannot be made: {error.strerror}") from None
+    # Autocommit in the driver: transactions are begun below, and nowhere else.
+    engine = sa.create_engine(
+        address,
+        connect_args={"timeout": _BUSY_SECONDS, "isolation_level": None},
+        pool_size=20,
+        max_overflow=100,
+    )
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _: Any) -> None:
+        connection.execute("PRAGMA foreign_keys = ON")
+        # FULL: an answer is on disk before anyone is told that it is saved.
+        connection.execute("PRAGMA synchronous = FULL")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        # A writer that begins as a reader can find the database changed under it, and fail.
+        writes = connection.get_execution_options().get("dopl_write")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgresql(address: URL) -> Engine:
+    try:
+        return sa.create_engine(address, pool_pre_ping=True, pool_size=20, max_overflow=60)
+    except (ModuleNotFoundError, NoSuchModuleError):
+        raise StoreError(
+            'PostgreSQL needs the driver psycopg: pip install "dopl[postgres]"'
+        ) from None
+
+
+def _update(store: Store) -> None:
+    """Run the migrations that this database lacks, all or none."""
+    with store.read() as connection:
+        if _version(store, connection) == schema.VERSIONS[-1]:
+            return
+    if store.is_sqlite:
+        with store._plainly(), store.engine.connect() as connection:
+            # Cannot be changed inside a transaction, which SQLAlchemy would begin.
+            connection.connection.cursor().execute("PRAGMA journal_mode = WAL").fetchall()
+    with store.write() as connection:
+        if not store.is_sqlite:
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+        if _version(store, connection) != schema.VERSIONS[-1]:
+            _migrate(connection)
+
+
+def _version(store: Store, connection: Connection) -> str | None:
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    version = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+    if version is not None and version not in schema.VERSIONS:
+        raise StoreError(
+            f"{store.name}: made by a newer version of dopl (its schema is {version}, this program "
+            f"knows up to {schema.VERSIONS[-1]}): update dopl; nothing was changed"
+        )
+    return version
+
+
+def _migrate(connection: Connection, to: str = "head") -> None:
+    # Slow to import, and needed only here.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, to)
+
+
+def _remedy(complaint: str) -> str:
+    for sign, remedy in (
+        ("disk is full", "the disk is full; nothing was changed: free some space and try again"),
+        ("No space left", "the disk is full; nothing was changed: free some space and try again"),
+        ("readonly", "it is read-only; nothing was changed: allow writing to it and its folder"),
+        ("read-only", "it is read-only; nothing was changed: allow writing to it and its folder"),
+        ("unable to open", "it cannot be opened: is its folder there, and may we write to it?"),
+        ("not a database", "it is not a database of dopl: name another file, or move this one"),
+        ("database is locked", "another program keeps it locked; nothing was changed: try again"),
+    ):
+        if sign in complaint:
+            return remedy
+    return complaint.strip() or "the database does not answer"

@@ -18,8 +18,7 @@ from dopl_core.world import SimulatedWorld
 
 World = Literal["simulated", "observed"]
 
-# Arms times squared states up to which CBC plans in about a second.
-_CBC_SIZE = 4_000
+_CBC_SIZE = 5_000  # arms times squared states up to which CBC plans in a second (measured)
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Arm:
     """One of the things that can be helped, as its owner knows it.
 
     id: the owner's own, unique;  state: the label of its first state (observed worlds)
-    columns: the owner's other columns, as text;  series: time series, oldest first
+    columns: the owner's other columns, as they are written; cards.read makes evidence of them
     """
 
     id: str
@@ -35,7 +34,6 @@ class Arm:
     group: str = "all"
     state: str = ""
     columns: dict[str, str] = field(default_factory=dict)
-    series: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -186,6 +184,7 @@ def learner_of(config: StudyConfig) -> Dopl:
         confidence=config.confidence,
         engine=config.engine,
         pays=config.pays,
+        groups=tuple(arm.group for arm in config.arms),
     )
 
 

@@ -21,7 +21,7 @@ class Side:
     """One of the two arms of a duel, as a card shows it.
 
     arm: the owner's id;  number: the arm's number;  state_number: 0 for the worst state
-    columns, series: the roster's other columns as text, and its time series, oldest first
+    columns: the roster's other columns, as text: what cards.read makes evidence of
     """
 
     arm: str
@@ -32,7 +32,6 @@ class Side:
     description: str
     state_number: int
     columns: dict[str, str] = field(default_factory=dict)
-    series: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -117,5 +116,4 @@ def side_of(config: StudyConfig, arm: int, state: int) -> Side:
         description=here.description,
         state_number=state,
         columns=known.columns,
-        series=known.series,
     )

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 
@@ -55,15 +55,30 @@ def draw(environment: str, state: int, seed: int, arm: int, episode: int, epoch:
     return make(state, np.random.default_rng([seed, episode, epoch, arm, _CARDS]))
 
 
-def read(columns: Mapping[str, str], series: Mapping[str, Sequence[float]]) -> Evidence:
-    """Evidence in the owner's roster: a column is a fact, a time series a chart.
+def read(columns: Mapping[str, str]) -> Evidence:
+    """Evidence in the owner's roster: a list of numbers is a chart, anything else a fact.
 
-    A column named photo is shown as a picture if it is an https or data address, and only then:
-    any other text might name a file of the server.
+    Numbers are a list when a cell holds three or more ("5.1 0 7.2") or when columns are numbered
+    (hours_1, hours_2, hours_3). A column named photo is shown as a picture if it is an https or
+    data address, and only then: any other text might name a file of the server.
     """
-    photo = next((v for k, v in columns.items() if k.lower() == "photo" and _PHOTO.match(v)), "")
-    facts = tuple(Fact(_caption(k), v) for k, v in columns.items() if v and v != photo)
-    return Evidence(facts, tuple(Chart(_caption(k), tuple(v)) for k, v in series.items()), photo)
+    facts: list[Fact] = []
+    charts: dict[str, list[float]] = {}
+    photo = ""
+    numbered = _numbered(columns)
+    for name, cell in columns.items():
+        text = cell.strip()
+        numbers = _numbers(text)
+        if name in numbered:
+            charts.setdefault(numbered[name], []).append(numbers[0] if numbers else math.nan)
+        elif len(numbers) >= 3:
+            charts[_caption(name)] = numbers
+        elif name.lower() == "photo" and _PHOTO.fullmatch(text):
+            photo = text
+        elif text:
+            facts.append(Fact(_caption(name), text))
+    drawn = tuple(Chart(name, tuple(numbers)) for name, numbers in charts.items())
+    return Evidence(tuple(facts), drawn, photo)
 
 
 def html(chart: Chart) -> str:
@@ -174,7 +189,30 @@ _PICTURES: dict[str, Callable[[int, np.random.Generator], Evidence]] = {
     "sports": _sports,
 }
 
-_PHOTO = re.compile(r"https://[^\s]+|data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+$")
+_PHOTO = re.compile(r"https://\S+|data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+")
+_NUMBERED = re.compile(r"(.+?)[ _-]?\d+")
+
+
+def _numbered(columns: Mapping[str, str]) -> dict[str, str]:
+    """Columns that belong to one series, and its caption: three or more numbered alike."""
+    stems: dict[str, list[str]] = {}
+    for name, value in columns.items():
+        match = _NUMBERED.fullmatch(name.strip())
+        text = value.strip()
+        if match and (not text or len(_numbers(text)) == 1):
+            stems.setdefault(match[1], []).append(name)
+    return {
+        name: _caption(stem) for stem, names in stems.items() if len(names) > 2 for name in names
+    }
+
+
+def _numbers(text: str) -> list[float]:
+    """All of a cell's numbers, or none if anything else is in it; blank, ; and | separate."""
+    try:
+        numbers = [float(part) for part in re.split(r"[\s;|]+", text) if part]
+    except ValueError:
+        return []
+    return numbers if np.isfinite(numbers).all() else []
 
 
 def _short(value: float) -> str:

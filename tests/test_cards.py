@@ -68,29 +68,43 @@ def test_an_environment_without_a_picture_shows_none():
     assert cards.draw("my_clinic", 0, 0, 0, 1, 0) == cards.Evidence()
 
 
-def test_a_rosters_columns_are_facts_and_its_series_charts():
+def test_a_rosters_lists_of_numbers_become_charts_and_the_rest_facts():
     evidence = cards.read(
-        {"age": "54", "last_visit": "May", "note": ""}, {"hours": [5.5, float("nan"), 7.0]}
+        {
+            "age": "54",
+            "hours_1": "5.5",
+            "hours_2": "",
+            "hours_3": "7",
+            "steps": "1; 2; 3",
+            "note": "",
+        }
     )
-    assert evidence.facts == (Fact("Age", "54"), Fact("Last visit", "May"))
-    assert evidence.charts[0].caption == "Hours"
+    assert evidence.facts == (Fact("Age", "54"),)
+    assert [chart.caption for chart in evidence.charts] == ["Hours", "Steps"]
     assert cards.describe(evidence.charts[0]) == "3 values: 5.5, –, 7"
+    assert evidence.charts[1].values == (1.0, 2.0, 3.0)
+
+
+def test_two_numbered_columns_or_words_among_numbers_stay_facts():
+    evidence = cards.read({"line 1": "5", "line 2": "6", "visits": "1 2 x", "phone": "nan nan nan"})
+    assert [fact.label for fact in evidence.facts] == ["Line 1", "Line 2", "Visits", "Phone"]
+    assert not evidence.charts
 
 
 @pytest.mark.parametrize("photo", ["https://clinic.example/7.jpg", "data:image/png;base64,aGk="])
 def test_a_photo_is_a_web_address_or_an_image_in_the_roster(photo):
-    assert cards.read({"Photo": photo}, {}) == cards.Evidence(photo=photo)
+    assert cards.read({"Photo": photo}) == cards.Evidence(photo=photo)
 
 
 @pytest.mark.parametrize(
     "text", ["/etc/passwd", "../dopl.db", "javascript:alert(1)", "data:text/html,<b>", "http://x/y"]
 )
 def test_anything_else_in_the_photo_column_is_shown_as_text(text):
-    assert cards.read({"photo": text}, {}) == cards.Evidence((Fact("Photo", text),))
+    assert cards.read({"photo": text}) == cards.Evidence((Fact("Photo", text),))
 
 
 def test_a_drawn_chart_holds_no_word_of_the_roster():
-    chart = cards.read({}, {"<img src=x onerror=alert(1)>": [1.0, 2.0, 3.0]}).charts[0]
+    chart = cards.read({"<img src=x onerror=alert(1)>": "1 2 3"}).charts[0]
     drawn = cards.html(chart)
     assert "alert" not in drawn
     assert "img" not in drawn.replace('role="img"', "")

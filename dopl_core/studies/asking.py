@@ -8,7 +8,7 @@ from dopl_core.studies import schema
 from dopl_core.studies.episode import better_side
 from dopl_core.studies.replies import Ask, Finished, Receipt, Waiting, side_of
 from dopl_core.studies.store import Store, StudyError
-from dopl_core.studies.turn import COUNTED, Record, Turn, is_over, take_turn
+from dopl_core.studies.turn import COUNTED, Record, Turn, is_over, reported_columns, take_turn
 
 TOO_FAST_MS = 300  # sooner than this after a duel is shown, a click was meant for the one before
 _SITTING_MS = 30 * 60 * 1000  # a longer rest begins a new session
@@ -350,12 +350,15 @@ def _last(turn: Turn, person: Record) -> Record | None:
 def _ask(turn: Turn, person: Record, impression: int, duel: Record) -> Ask:
     config = turn.config
     sides = (duel.left_arm, duel.left_state, duel.right_arm, duel.right_state)
+    known = {}
+    if config.world == "observed":
+        known = reported_columns(turn.connection, turn.study, duel.episode, duel.epoch)
     return Ask(
         impression=impression,
         duel=duel.duel,
         purpose=duel.purpose,
-        left=side_of(config, *sides[:2]),
-        right=side_of(config, *sides[2:]),
+        left=side_of(config, *sides[:2], known),
+        right=side_of(config, *sides[2:], known),
         episode=turn.episode,
         epoch=duel.epoch,
         done=turn.given,

@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+import zipfile
+import zlib
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,11 @@ from dopl_core.learner import Dopl
 from dopl_core.studies import schema
 from dopl_core.studies.config import StudyConfig, learner_of
 from dopl_core.studies.store import Store
-from dopl_core.studies.turn import Record, config_of, study_row
-from dopl_core.world import TIE
+from dopl_core.studies.turn import Record, Turn, config_of, study_row
 
 Arrays = dict[str, NDArray[Any]]
 
+_SAID = ("answered", "undone")
 _COUNTS = ("visits", "wins", "epoch")  # folded from the log; all else of a learner is its plan
 
 
@@ -32,11 +34,9 @@ def load_learner(store: Store, study: str) -> Dopl:
 def fold(connection: Connection, config: StudyConfig, row: Record) -> Dopl:
     """The learner of a study whose row was read on this connection."""
     learner = planned(connection, config, row)
-    duels, winners, times = _answers(connection, row.id)
-    learner.record(duels[times > 0], winners[times > 0])
-    learner.forget(duels[times < 0], winners[times < 0])
-    add_moves(learner, _moves(connection, row.id))
-    learner.epoch = row.epoch
+    seq = _restore_wins(connection, row, learner)
+    _add_wins(learner, _answers(connection, row.id, seq))
+    _add_moves(learner, _moves(connection, row.id))
     return learner
 
 
@@ -50,15 +50,6 @@ def planned(connection: Connection, config: StudyConfig, row: Record) -> Dopl:
     empty = {"visits": learner.visits, "wins": learner.wins, "epoch": np.array(row.epoch)}
     learner.restore(unpack(plan.arrays) | empty)
     return learner
-
-
-def add_moves(learner: Dopl, moves: list[tuple[IntArray, IntArray, IntArray]]) -> None:
-    """Count moves (states [N], arms [B], next states [N]) of any episodes."""
-    everyone = np.arange(learner.n_arms)
-    for states, arms, next_states in moves:
-        active = np.zeros(learner.n_arms, dtype=np.int64)
-        active[arms] = 1
-        learner.visits[everyone, states, active, next_states] += 1
 
 
 def plan_arrays(learner: Dopl) -> Arrays:
@@ -105,37 +96,102 @@ def bytes_arms(content: bytes) -> IntArray:
     return np.frombuffer(content, dtype="<i4").astype(np.int64)
 
 
-def _answers(connection: Connection, study: str) -> tuple[IntArray, IntArray, IntArray]:
-    """Duels [D, 4], winners [D], and +1 for answered or -1 for undone [D]; skips have no weight."""
-    events, duels = schema.events.c, schema.duels.c
+def save_snapshot(turn: Turn, learner: Dopl) -> None:
+    """Keep the answers that a plan was made from, counted; it replaces the study's last."""
+    M = len(learner.wins)
+    at = np.flatnonzero(learner.wins)
+    arrays = {"size": np.array(M), "at": at, "wins": learner.wins.ravel()[at]}
+    row = {
+        "study": turn.study,
+        "seq": turn.seq,
+        "log": _checksum(turn.connection, turn.study, turn.seq),
+        "digest": digest(arrays),
+        "arrays": pack(arrays),
+    }
+    table = schema.snapshots
+    turn.connection.execute(sa.delete(table).where(table.c.study == turn.study))
+    turn.connection.execute(sa.insert(table), row)
+
+
+def _restore_wins(connection: Connection, row: Record, learner: Dopl) -> int:
+    """Start from the snapshot, if it is whole and the log is still its own; the event it is at."""
+    table = schema.snapshots
+    query = sa.select(table).where(table.c.study == row.id)
+    snapshot = connection.execute(query).one_or_none()
+    if snapshot is None or snapshot.seq > row.seq:
+        return 0
+    try:
+        arrays = unpack(snapshot.arrays)
+        sound = digest(arrays) == snapshot.digest and int(arrays["size"]) == len(learner.wins)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
+        sound = False
+    if not sound or snapshot.log != _checksum(connection, row.id, snapshot.seq):
+        return 0
+    learner.wins.ravel()[arrays["at"]] = arrays["wins"]
+    return int(snapshot.seq)
+
+
+def _checksum(connection: Connection, study: str, seq: int) -> str:
+    """A number of the answers up to an event that any change of one of them changes.
+
+    The database computes it, several times faster than it could hand the rows over.
+    """
+    e = schema.events.c
+    said = sa.case({"left": 1, "right": 2, "tie": 3, "skip": 4}, value=e.outcome, else_=5)
+    done = sa.case((e.kind == "answered", 1), else_=2)
+    at = sa.cast(e.seq, sa.BigInteger)
+    mixed = ((e.duel * 5 + said) * 1_000_003 + at * 7_919 + done) % 2_147_483_647
+    query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(mixed), 0)).where(
+        e.study == study, e.seq <= seq, e.kind.in_(_SAID)
+    )
+    count, total = connection.execute(query).one()
+    return f"{count} {int(total)}"
+
+
+def _answers(connection: Connection, study: str, after: int) -> IntArray:
+    """Answers past an event, and undone ones [D, 6].
+
+    Left arm and state, right arm and state; 2, 1 or 0 halves for the left; +1 or -1 if undone.
+    Skips have no weight.
+    """
+    e, d = schema.events.c, schema.duels.c
+    halves = sa.case({"left": 2, "tie": 1}, value=e.outcome, else_=0)
+    times = sa.case((e.kind == "answered", 1), else_=-1)
     query = (
-        sa.select(
-            duels.left_arm,
-            duels.left_state,
-            duels.right_arm,
-            duels.right_state,
-            sa.case((events.outcome == "left", 0), (events.outcome == "right", 1), else_=2),
-            sa.case((events.kind == "answered", 1), else_=-1),
-        )
-        .join_from(schema.events, schema.duels, events.duel == duels.id)
-        .where(
-            events.study == study,
-            events.kind.in_(("answered", "undone")),
-            events.outcome.in_(("left", "right", "tie")),
-            duels.purpose == "policy",
-        )
+        sa.select(d.left_arm, d.left_state, d.right_arm, d.right_state, halves, times)
+        .join_from(schema.events, schema.duels, e.duel == d.id)
+        .where(e.study == study, e.seq > after, e.kind.in_(_SAID))
+        .where(e.outcome != "skip", d.purpose == "policy")
     )
-    rows = np.array([tuple(r) for r in connection.execute(query)], dtype=np.int64).reshape(-1, 6)
-    winners = np.choose(rows[:, 4], [rows[:, 0], rows[:, 2], np.full(len(rows), TIE)])
-    return rows[:, :4], winners, rows[:, 5]
+    rows = [tuple(row) for row in connection.execute(query)]
+    return np.array(rows, dtype=np.int64).reshape(-1, 6)
 
 
-def _moves(connection: Connection, study: str) -> list[tuple[IntArray, IntArray, IntArray]]:
+def _add_wins(learner: Dopl, answers: IntArray) -> None:
+    left = answers[:, 0] * learner.n_states + answers[:, 1]
+    right = answers[:, 2] * learner.n_states + answers[:, 3]
+    credit, times = answers[:, 4] / 2, answers[:, 5]
+    np.add.at(learner.wins, (left, right), times * credit)
+    np.add.at(learner.wins, (right, left), times * (1 - credit))
+
+
+def _moves(connection: Connection, study: str) -> tuple[IntArray, IntArray, IntArray]:
+    """All moves known: states [E, N], the arms helped [E, B], next states [E, N]."""
     e = schema.epochs.c
-    query = sa.select(e.states, e.arms, e.next_states).where(
-        e.study == study, e.next_states.is_not(None)
+    known = sa.and_(e.study == study, e.next_states.is_not(None))
+    rows = connection.execute(sa.select(e.states, e.arms, e.next_states).where(known)).all()
+    joined = [b"".join(row[column] for row in rows) for column in range(3)]
+    E = max(1, len(rows))
+    return (
+        bytes_states(joined[0]).reshape(E, -1),
+        bytes_arms(joined[1]).reshape(E, -1),
+        bytes_states(joined[2]).reshape(E, -1),
     )
-    return [
-        (bytes_states(row.states), bytes_arms(row.arms), bytes_states(row.next_states))
-        for row in connection.execute(query)
-    ]
+
+
+def _add_moves(learner: Dopl, moves: tuple[IntArray, IntArray, IntArray]) -> None:
+    states, arms, next_states = moves
+    action = np.zeros(states.shape, dtype=np.int64)
+    np.put_along_axis(action, arms, 1, axis=1)
+    arm = np.broadcast_to(np.arange(states.shape[1]), states.shape)
+    np.add.at(learner.visits, (arm, states, action, next_states), 1)

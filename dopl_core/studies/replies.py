@@ -1,5 +1,6 @@
 """What a person gets back: a duel to show, a wait, an end, a receipt for a click."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -104,8 +105,10 @@ class Receipt:
         return _MESSAGES[self.status]
 
 
-def side_of(config: StudyConfig, arm: int, state: int) -> Side:
-    """What a card may show of an arm in a state."""
+def side_of(
+    config: StudyConfig, arm: int, state: int, reported: Mapping[str, dict[str, str]]
+) -> Side:
+    """What a card may show of an arm in a state; what was reported since replaces the roster's."""
     known, here = config.arms[arm], config.states[state]
     return Side(
         arm=known.id,
@@ -115,5 +118,5 @@ def side_of(config: StudyConfig, arm: int, state: int) -> Side:
         state=here.label,
         description=here.description,
         state_number=state,
-        columns=known.columns,
+        columns=known.columns | reported.get(known.id, {}),
     )

@@ -145,11 +145,17 @@ def close_duels(store: Store, study: str) -> bool:
         return turn.plan_due
 
 
-def observe(store: Store, study: str, states: Mapping[str, str]) -> bool:
+def observe(
+    store: Store,
+    study: str,
+    states: Mapping[str, str],
+    columns: Mapping[str, Mapping[str, str]] | None = None,
+) -> bool:
     """The owner reports where every arm is now (arm id -> state label); whether a plan is due.
 
     It may come before all duels of the epoch are rated: those stay open until the plan is made,
     for what was asked about is known and answers may come in any order.
+    columns: what is newly known of some arms (arm id -> column -> text), for their cards
     """
     with take_turn(store, study) as turn:
         config = turn.config
@@ -163,7 +169,9 @@ def observe(store: Store, study: str, states: Mapping[str, str]) -> bool:
                 "the next plan comes first"
             )
         next_states = _reported(config, states)
-        _move_on(turn, next_states)
+        for arm in columns or ():
+            config.arm_number(arm)
+        _move_on(turn, next_states, columns or {})
         return turn.plan_due
 
 
@@ -228,6 +236,7 @@ def commit_plan(turn: Turn, episode: Episode) -> None:
     )
     turn.episode, turn.epoch, turn.asked, turn.given = learner.episode, 0, 0, 0
     turn.append("planned", body={"plan": learner.episode, "engine": plan.engine})
+    fold.save_snapshot(turn, learner)
     for epoch in episode.epochs:
         queue_epoch(turn, epoch)
         if epoch.next_states is not None:
@@ -256,10 +265,13 @@ def last_states(connection: Connection, config: StudyConfig, study: str) -> IntA
     return fold.bytes_states(row.next_states if row.next_states is not None else row.states)
 
 
-def _move_on(turn: Turn, next_states: IntArray) -> None:
+def _move_on(turn: Turn, next_states: IntArray, columns: Mapping[str, Mapping[str, str]]) -> None:
     """Close the epoch with what the owner reported, and open the next of the episode."""
     row = study_row(turn.connection, turn.study)
-    _observed(turn, next_states, "owner")
+    known = reported_columns(turn.connection, turn.study, turn.episode, turn.epoch)
+    for arm, new in columns.items():
+        known[arm] = known.get(arm, {}) | {str(name): str(text) for name, text in new.items()}
+    _observed(turn, next_states, "owner", to_text(known) if columns else None)
     if turn.epoch < turn.config.horizon:
         learner: Dopl = fold.planned(turn.connection, turn.config, row)
         learner.epoch = turn.epoch
@@ -267,10 +279,14 @@ def _move_on(turn: Turn, next_states: IntArray) -> None:
         queue_epoch(turn, open_epoch(learner, next_states))
 
 
-def _observed(turn: Turn, next_states: IntArray, source: str) -> None:
+def _observed(turn: Turn, next_states: IntArray, source: str, columns: str | None = None) -> None:
     e = schema.epochs
     place = sa.and_(e.c.study == turn.study, e.c.episode == turn.episode, e.c.epoch == turn.epoch)
-    values = {"next_states": fold.states_bytes(next_states), "source": source}
+    values = {
+        "next_states": fold.states_bytes(next_states),
+        "source": source,
+        "columns": columns,
+    }
     turn.connection.execute(sa.update(e).where(place).values(values))
     turn.append("observed", body={"episode": turn.episode, "epoch": turn.epoch, "source": source})
     turn.epoch += 1

@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-VERSIONS = ("0001",)  # oldest first; the last is this program's
+VERSIONS = ("0001", "0002")  # oldest first; the last is this program's
 
 metadata = MetaData()
 
@@ -110,6 +110,20 @@ epochs = Table(
     Column("arms", LargeBinary, nullable=False),  # [B] four bytes each
     Column("next_states", LargeBinary),  # [N]; empty until they are known
     Column("source", Text),  # simulated, owner
+    # What the owner has reported of the arms since the roster: JSON, arm id -> column -> text.
+    Column("columns", Text),
+)
+
+# Counts of answers up to an event, so that opening a study need not read all of them. Only believed
+# when the log up to there is still the one it was made from.
+snapshots = Table(
+    "snapshots",
+    metadata,
+    _of_study(primary=True),
+    Column("seq", Integer, nullable=False),
+    Column("log", Text, nullable=False),  # a checksum of the answers up to seq
+    Column("digest", Text, nullable=False),  # of the arrays
+    Column("arrays", LargeBinary, nullable=False),  # npz
 )
 
 duels = Table(

@@ -42,6 +42,7 @@ from dopl_core.studies.insights import (
     transitions,
 )
 from dopl_core.studies.replies import Ask, Finished, Receipt, Side, Waiting
+from dopl_core.studies.roster import Report, read_report, read_roster, states_in
 from dopl_core.studies.running import (
     Study,
     advance,
@@ -63,6 +64,7 @@ __all__ = [
     "Finished",
     "Helped",
     "Receipt",
+    "Report",
     "Side",
     "Store",
     "StoreError",
@@ -92,8 +94,11 @@ __all__ = [
     "open_store",
     "pause_study",
     "plans",
+    "read_report",
+    "read_roster",
     "reopen_study",
     "skip_practice",
+    "states_in",
     "transitions",
     "undo",
 ]

@@ -60,7 +60,7 @@ class Turn:
         if kind in _HEARD:
             self.heard = self.seq
         if "body" in columns:
-            columns["body"] = json.dumps(columns["body"], ensure_ascii=False, sort_keys=True)
+            columns["body"] = to_text(columns["body"])
         values = {"study": self.study, "seq": self.seq, "at": self.now, "kind": kind} | columns
         self.connection.execute(sa.insert(schema.events), values)
 
@@ -115,3 +115,20 @@ def is_over(row: Any, config: StudyConfig) -> bool:
     """The last episode that was wanted has its answers."""
     complete = row.epoch >= config.horizon and row.given >= row.asked
     return complete and 0 < config.episodes <= row.episode
+
+
+def reported_columns(
+    connection: Connection, study: str, episode: int, epoch: int
+) -> dict[str, dict[str, str]]:
+    """What the owner had reported of the arms when an epoch began: arm id -> column -> text."""
+    e = schema.epochs.c
+    before = sa.tuple_(e.episode, e.epoch) < sa.tuple_(episode, epoch)
+    query = sa.select(e.columns).where(e.study == study, before, e.columns.is_not(None))
+    last = query.order_by(e.episode.desc(), e.epoch.desc()).limit(1)
+    content = connection.execute(last).scalar()
+    return {} if content is None else json.loads(content)
+
+
+def to_text(body: Any) -> str:
+    """JSON for the database, the same text each time."""
+    return json.dumps(body, ensure_ascii=False, sort_keys=True)

@@ -1,10 +1,9 @@
-"""A study's course: it is made, its world moves, its plans are made, it is paused and closed."""
+"""A study's course: it is made, its world moves, its plans are made."""
 
 import re
 import secrets
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import sqlalchemy as sa
@@ -23,44 +22,9 @@ from dopl_core.studies.episode import (
     practice_duels,
 )
 from dopl_core.studies.store import Store, StudyError
-from dopl_core.studies.turn import (
-    Record,
-    Turn,
-    config_of,
-    is_over,
-    is_plan_due,
-    study_row,
-    take_turn,
-)
+from dopl_core.studies.turn import Turn, reported_columns, study_row, take_turn, to_text
 
 _PLANNER_LEASE = 20.0  # seconds; a plan that takes longer is made twice and counted once
-
-
-@dataclass(frozen=True)
-class Study:
-    """A study at a glance.
-
-    status: running, paused or closed;  episode, epoch: plan number, and epochs known to be over
-    asked, given: ratings that the present round asks for, and has
-    answers: answers that count, in all;  waits_for: annotators, owner, plan, or nobody
-    """
-
-    id: str
-    title: str
-    status: str
-    config: StudyConfig
-    made_at: int
-    episode: int
-    epoch: int
-    asked: int
-    given: int
-    answers: int
-    annotators: int
-    waits_for: str
-
-    @property
-    def plan_due(self) -> bool:
-        return self.waits_for == "plan"
 
 
 def create_study(store: Store, config: StudyConfig) -> str:
@@ -85,44 +49,6 @@ def create_study(store: Store, config: StudyConfig) -> str:
         commit_plan(turn, episode)
         turn.write_back()
     return study
-
-
-def get_study(store: Store, study: str) -> Study:
-    """One study at a glance."""
-    with store.read() as connection:
-        return _glance(store, connection, study_row(connection, study))
-
-
-def list_studies(store: Store) -> list[Study]:
-    """All studies, the newest first."""
-    with store.read() as connection:
-        ids = sa.select(schema.studies.c.id).order_by(
-            schema.studies.c.made_at.desc(), schema.studies.c.id
-        )
-        found = connection.execute(ids).scalars().all()
-        return [_glance(store, connection, study_row(connection, study)) for study in found]
-
-
-def pause_study(store: Store, study: str) -> None:
-    """Show no new duels for now; answers to those already shown still count."""
-    _set_status(store, study, "paused")
-
-
-def reopen_study(store: Store, study: str) -> None:
-    """Go on after a pause or a close."""
-    _set_status(store, study, "running")
-
-
-def close_study(store: Store, study: str) -> None:
-    """Ask and plan no more; everything stays, and the study can be opened again."""
-    _set_status(store, study, "closed")
-
-
-def delete_study(store: Store, study: str) -> None:
-    """Remove a study and everything about it, for ever."""
-    with store.write() as connection:
-        study_row(connection, study, lock=True)
-        connection.execute(sa.delete(schema.studies).where(schema.studies.c.id == study))
 
 
 def close_duels(store: Store, study: str) -> bool:
@@ -339,41 +265,6 @@ def _lease(turn: Turn) -> int:
     query = sa.select(p.seconds).where(p.study == turn.study, p.plan == turn.episode)
     seconds = turn.connection.execute(query).scalar_one()
     return int(1000 * max(_PLANNER_LEASE, 5 * seconds))
-
-
-def _set_status(store: Store, study: str, status: str) -> None:
-    words = {"paused": "paused", "running": "reopened", "closed": "closed"}
-    with take_turn(store, study) as turn:
-        if turn.status != status:
-            turn.status = status
-            turn.append(words[status])
-
-
-def _glance(store: Store, connection: Connection, row: Record) -> Study:
-    config = config_of(store, connection, row)
-    a = schema.annotators.c
-    query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(a.answers), 0))
-    people, answers = connection.execute(query.where(a.study == row.id)).one()
-    if row.status == "closed" or is_over(row, config):
-        waits_for = "nobody"
-    elif is_plan_due(row, config):
-        waits_for = "plan"
-    else:
-        waits_for = "annotators" if row.given < row.asked else "owner"
-    return Study(
-        row.id,
-        row.title,
-        row.status,
-        config,
-        row.made_at,
-        row.episode,
-        row.epoch,
-        row.asked,
-        row.given,
-        int(answers),
-        people,
-        waits_for,
-    )
 
 
 def _slug(title: str) -> str:

@@ -30,6 +30,15 @@ A skip is a rating given without weight: a duel that nobody can tell never holds
 
 from dopl_core.studies.asking import answer, next_duel, skip_practice, undo
 from dopl_core.studies.config import Arm, StudyConfig, engine_for, from_environment, from_roster
+from dopl_core.studies.directory import (
+    Study,
+    close_study,
+    delete_study,
+    get_study,
+    list_studies,
+    pause_study,
+    reopen_study,
+)
 from dopl_core.studies.fold import load_learner
 from dopl_core.studies.insights import (
     Helped,
@@ -43,19 +52,7 @@ from dopl_core.studies.insights import (
 )
 from dopl_core.studies.replies import Ask, Finished, Receipt, Side, Waiting
 from dopl_core.studies.roster import Report, read_report, read_roster, states_in
-from dopl_core.studies.running import (
-    Study,
-    advance,
-    close_duels,
-    close_study,
-    create_study,
-    delete_study,
-    get_study,
-    list_studies,
-    observe,
-    pause_study,
-    reopen_study,
-)
+from dopl_core.studies.running import advance, close_duels, create_study, observe
 from dopl_core.studies.store import Store, StoreError, StudyError, open_store
 
 __all__ = [

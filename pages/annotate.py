@@ -1,0 +1,159 @@
+"""Annotate: two cards, one question, one click."""
+
+import time
+
+import streamlit as st
+
+from dopl_core.studies import service
+from dopl_core.studies.service import Ask, Finished, Waiting
+from pages import _shared as ui
+
+seat = ui.seat()
+if seat is None:
+    st.title("Annotate", anchor=False)
+    running = [s for s in service.list_studies(ui.store()) if s.status == "running"]
+    for study in running:
+        with st.container(border=True, horizontal=True, vertical_alignment="center"):
+            st.text(study.title, width="stretch")
+            if st.button("Answer duels", key=f"open-{study.id}"):
+                ui.open_duels(study.id)
+    st.markdown("Invite others on the Studies page." if running else "No study is running.")
+    if st.button("Try it with simulated patients", type="secondary" if running else "primary"):
+        ui.open_duels(ui.make_trial())
+    st.stop()
+
+study_id, me = seat
+with ui.said_plainly(stop=True):
+    config = service.get_study(ui.store(), study_id).config
+mine = st.session_state.setdefault(f"seat {study_id} {me}", {"poll": None, "note": ""})
+
+WAITS = {
+    "others": "Others are still answering the last pairs of this round.",
+    "plan": "Thinking about whom to ask about next.",
+    "owner": "That is all for now. There will be more when the owner has reported how all are.",
+    "paused": "The owner has paused the study.",
+}
+
+
+def choose(ask: Ask, outcome: str) -> None:
+    """One click: on disk before anything is drawn."""
+    took = int(1000 * (time.monotonic() - mine["shown"][1]))
+    receipt = service.answer(ui.store(), ask.impression, outcome, response_ms=took)
+    if receipt.plan_due:
+        ui.planner().ask(study_id)
+    mine["note"] = receipt.message
+    if receipt.saved and ask.purpose == "practice" and outcome in ("left", "right"):
+        better = ask.left if ask.expected == "left" else ask.right
+        verdict = "Yes" if outcome == ask.expected else "Not quite"
+        mine["note"] = f"{verdict}: {better.label} was doing better ({better.state})."
+
+
+def take_back(impression: int) -> None:
+    if mine.get("taken_back") != impression:  # a double click takes back one answer
+        mine["taken_back"] = impression
+        again = service.undo(ui.store(), study_id, me)
+        mine["note"] = "Taken back. Here it is again." if again else "Too late to take it back."
+
+
+def skip_practice() -> None:
+    service.skip_practice(ui.store(), study_id, me)
+    mine["note"] = ""
+
+
+def pause(on: bool) -> None:
+    mine.update(paused=on, shown=(0, 0.0), note="")
+
+
+@st.fragment(run_every=mine["poll"])
+def board() -> None:
+    if mine.get("paused"):
+        st.subheader("Paused", anchor=False)
+        st.markdown("Your answers are saved. Go on now, or come back later by the same link.")
+        st.button("Go on", type="primary", on_click=pause, args=(False,), key="go-on")
+        return
+    reply = next_reply()
+    poll = None
+    if isinstance(reply, Waiting):
+        poll = 1.0 if reply.reason in ("others", "plan") else 5.0
+    if poll != mine["poll"]:
+        mine["poll"] = poll
+        st.rerun()
+    if isinstance(reply, Ask):
+        show_duel(reply)
+    else:
+        show_rest(reply)
+
+
+def next_reply() -> Ask | Waiting | Finished:
+    """What to show now; a plan that is due is waited for while the page says so."""
+    reply = service.next_duel(ui.store(), study_id, me)
+    if isinstance(reply, Waiting) and reply.reason == "plan":
+        with st.spinner(WAITS["plan"]):
+            ui.planner().wait(study_id, seconds=2.0)
+        reply = service.next_duel(ui.store(), study_id, me)
+    return reply
+
+
+def show_duel(ask: Ask) -> None:
+    if mine.get("shown", (0, 0.0))[0] != ask.impression:
+        mine["shown"] = (ask.impression, time.monotonic())
+    practice = ask.purpose == "practice"
+    if practice:
+        st.text("Practice: these answers do not count.")
+    for column, which in zip(st.columns(2), ("left", "right"), strict=True):
+        side = ask.left if which == "left" else ask.right
+        with column.container(border=True, key=f"card-{which}", height="stretch"):
+            ui.show_card(side, ui.evidence(config, side, ask.episode, ask.epoch))
+            # The impression in the key: a second click on a button that is gone hits nothing.
+            st.button(
+                ui.plain(side.label),
+                key=f"{which}-{ask.impression}",
+                shortcut=which.capitalize(),
+                type="primary",
+                width="stretch",
+                on_click=choose,
+                args=(ask, which),
+            )
+    with st.container(horizontal=True, horizontal_alignment="center", key="other-answers"):
+        other("Can't tell", "skip", "S", choose, ask, "skip")
+        if config.ties_allowed:
+            other("Equal", "tie", "T", choose, ask, "tie")
+        if ask.can_undo:
+            other("Undo", "undo", "U", take_back, ask, ask.impression)
+        if practice:
+            st.button("Skip practice", key="skip-practice", on_click=skip_practice)
+        st.button("Pause", key="pause", type="tertiary", on_click=pause, args=(True,))
+    with st.container(key="note"):
+        st.text(mine["note"] or " ")
+    if not practice:
+        words = f"This round: {ask.done} of {ask.total} answers. Yours so far: {ask.own}."
+        st.progress(ask.done / ask.total, text=words)
+
+
+def other(label: str, key: str, shortcut: str, act, ask: Ask, argument: object) -> None:
+    args = (ask, argument) if act is choose else (argument,)
+    st.button(label, key=f"{key}-{ask.impression}", shortcut=shortcut, on_click=act, args=args)
+
+
+def show_rest(reply: Waiting | Finished) -> None:
+    over = isinstance(reply, Finished)
+    st.subheader("Thank you!" if over or reply.reason == "owner" else "One moment", anchor=False)
+    st.markdown("The study has all the answers it wanted." if over else WAITS[reply.reason])
+    if not over:
+        st.caption("This page goes on by itself.")
+    ui.own_numbers(study_id, me)
+    if not over and reply.can_undo:
+        st.button(
+            "Undo my last answer", key=f"undo-{reply.own}", on_click=take_back, args=(-reply.own,)
+        )
+
+
+st.header(ui.plain(config.question), anchor=False)
+board()
+with st.expander("How to judge"):
+    if config.instructions:
+        st.text(config.instructions)
+    st.markdown("Pick the one who is doing better as the cards show it, not whom you like better.")
+    for state in config.states:
+        st.text(f"{state.label}: {state.description}" if state.description else state.label)
+st.html(f"<script>{(ui.HERE / 'keys.js').read_text()}</script>", unsafe_allow_javascript=True)

@@ -1,0 +1,43 @@
+"""Home: what this is, and three doors."""
+
+import streamlit as st
+
+from dopl_core import cards
+from pages import _shared as ui
+
+ui.owner_only()
+
+st.title("Whom to help next, learned from simple questions")
+st.markdown(
+    "People look at two cases side by side and say which one is doing better; that takes a second. "
+    "From a few hundred such answers DOPL learns how everybody fares and whom help helps most, and "
+    "names those to help now, within your budget."
+)
+
+low, high = (cards.draw("cpap", state, 1, 0, 1, 0).charts[0] for state in (0, 2))
+st.html(
+    '<div class="dopl-hero" role="img" aria-label="Two patients\' nights side by side; the better '
+    'one is chosen; the answers become a list of whom to help next.">'
+    f"<div><strong>Patient 12</strong>{cards.html(low)}</div>"
+    f'<div class="chosen"><strong>Patient 4 ✓</strong>{cards.html(high)}</div>'
+    '<div class="arrow">→</div>'
+    '<div class="list"><strong>Help next</strong><ol><li>Patient 12</li><li>Patient 17</li>'
+    "<li>Patient 9</li></ol></div></div>"
+)
+
+doors = st.columns(3)
+with doors[0].container(border=True, height="stretch"):
+    st.subheader("Try it", anchor=False)
+    st.markdown("Answer duels about 20 simulated CPAP patients. No set-up, nothing to read.")
+    if st.button("Try it now", type="primary", width="stretch", key="try"):
+        ui.open_duels(ui.make_trial())
+with doors[1].container(border=True, height="stretch"):
+    st.subheader("Run a study", anchor=False)
+    st.markdown("Bring a roster or pick a simulated world, invite people, get this week's list.")
+    if st.button("Run a study", width="stretch", key="run"):
+        st.switch_page("pages/studies.py")
+with doors[2].container(border=True, height="stretch"):
+    st.subheader("Simulate", anchor=False)
+    st.markdown("Let the learner and its rivals play the paper's worlds, and watch the curves.")
+    if st.button("Simulate", width="stretch", key="simulate"):
+        st.switch_page("pages/simulate.py")

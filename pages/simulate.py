@@ -1,0 +1,8 @@
+"""simulate."""
+
+import streamlit as st
+
+from pages import _shared as ui
+
+ui.owner_only()
+st.title("simulate")

@@ -1,0 +1,71 @@
+"""The real app on a free port with a database of its own, for browser tests and benchmarks."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+class Server:
+    """`streamlit run` in a folder for its data; can be killed and started again."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder, self.options = folder, options
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://localhost:{self.port}"
+        self.environment = os.environ | {
+            "DOPL_DATABASE_URL": f"sqlite:///{folder / 'dopl.db'}",
+            "DOPL_RUNS": str(folder / "runs"),
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "Server":
+        command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py"]
+        command += ["--server.port", str(self.port), "--server.headless", "true", *self.options]
+        with open(self.folder / "server.log", "ab") as log:
+            self.process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=1):  # noqa: S310
+                    return self
+            except OSError:
+                time.sleep(0.05)
+        raise RuntimeError(f"the app did not start; see {self.folder / 'server.log'}")
+
+    def kill(self) -> None:
+        """End it as a power cut would, with the processes it started."""
+        if self.process is not None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+    def log(self) -> str:
+        return (self.folder / "server.log").read_text(errors="replace")

@@ -64,8 +64,9 @@ def _one_thread() -> None:
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 
+_LEARNERS = "dopl, oracle, random, mle_lp, mle_wibql, mle_qwic (default dopl)"
 _SETTINGS = (
-    *("confidence", "engine", "design", "ties", "episodes", "horizon"),
+    *("confidence", "engine", "design", "ties", "history", "episodes", "horizon"),
     *("restart", "environment_seed", "temperature"),
 )
 
@@ -84,11 +85,12 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("simulate", simulate)
     option = sub.add_argument
     option("environments", nargs="+", metavar="ENV", help="names, or paths of TOML files")
-    option("--learner", nargs="+", default=["dopl"], metavar="NAME", help="dopl, oracle, random")
+    option("--learner", nargs="+", default=["dopl"], metavar="NAME", help=_LEARNERS)
     option("--confidence", default="calibrated", help="of dopl: calibrated (default) or paper")
     option("--engine", default="lagrangian", help="cbc, highs or lagrangian (default)")
     option("--design", default="star", help="which duels: star (default), tree or informative")
     option("--ties", default="advantage", help="equal indices: by advantage (default), or paper")
+    option("--history", default="all", help="duels MLE learners fit: all, or the last episode's")
     option("--episodes", type=int, help="the environment's own by default")
     option("--horizon", type=int, help="epochs an episode; the environment's own by default")
     option("--seeds", type=int, default=1, help="how many: 0, 1, ... (default 1)")
@@ -101,3 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("bench", bench)
     sub.add_argument("names", nargs="*", metavar="NAME", help="which ones; all by default")
     return parser
+
+
+if __name__ == "__main__":
+    main()

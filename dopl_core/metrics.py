@@ -1,8 +1,9 @@
 """How far a learner is from the truth: the four errors of the paper's appendix F.
 
 index_error is Kendall's tau, as the authors record it: 1 when the learner orders all arm-states as
-the truth does, -1 when it orders them the other way round. So it rises as the others fall. It is
-empty where an order is all ties (chance).
+the truth does, -1 when it orders them the other way round. So it rises as the others fall. The
+truth is the oracle's LP index, for MLE_WIBQL and MLE_QWIC the Whittle index. Empty where an order
+is all ties (chance).
 The other three are root mean squares over all entries (the authors' plots of P and R show norms,
 which are larger by the square root of the number of entries). Empty means: it has no such estimate.
 """
@@ -15,9 +16,11 @@ from scipy.stats import kendalltau
 
 from dopl_core import whittle
 from dopl_core.bandit import Bandit, FloatArray
+from dopl_core.baselines import MleLp
 from dopl_core.learner import Dopl, Learner
 from dopl_core.planning import Plan, plan
 from dopl_core.preferences import F_HIGH, F_LOW, Preferences, empirical
+from dopl_core.whittle import MleQwic, MleWibql
 from dopl_core.world import bradley_terry
 
 _ALL_PAIRS = 500  # up to here all pairs at once are faster than scipy's sort
@@ -67,6 +70,13 @@ def errors(learner: Learner, truth: Truth) -> Errors:
         if beliefs.reference is not None:
             Q = truth.bandit.rewards - truth.bandit.rewards.flat[beliefs.reference]
             r = rms(beliefs.overestimate, Q)
+    elif isinstance(learner, MleLp | MleWibql | MleQwic):
+        r = rms(learner.fit.rewards, truth.bandit.rewards)
+        f = rms(matrix(learner.fit.rewards), truth.preferences)
+        if isinstance(learner, MleLp):
+            p = rms(learner.transitions, truth.bandit.transitions)
+        else:
+            goal = truth.whittle
     return Errors(kendall(index, goal), f, p, r)
 
 

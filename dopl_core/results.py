@@ -76,9 +76,9 @@ class Results:
         if not plan.exists():
             if self._rows.exists():
                 raise ValueError(f"{self._rows} is there already: choose another folder (--out)")
-            self._checkpoints.mkdir(parents=True)
-            self._write([])
+            self._checkpoints.mkdir(parents=True, exist_ok=True)
             _replace(plan, json.dumps(runs, indent=1) + "\n")
+            self._write([])
             return
         if json.loads(plan.read_text("utf-8")) != runs:
             raise ValueError(f"{self._folder} holds other runs: choose another folder (--out)")
@@ -115,7 +115,8 @@ class Results:
         """Put all rows in order; nothing is left to continue."""
         if self._checkpoints.exists():
             self._write(self._ordered())
-            shutil.rmtree(self._checkpoints)
+            done = self._checkpoints.rename(self._folder / "finished")  # at once, or not at all
+            shutil.rmtree(done)
 
     def _keep(self, number: int, saved: State) -> None:
         self.played[number] = int(saved["episode"])
@@ -128,6 +129,8 @@ class Results:
     def _ordered(self) -> list[list[str]]:
         """The rows of all runs up to their checkpoints, run by run."""
         of_run: dict[tuple[str, ...], dict[int, list[str]]] = {key: {} for key in self._keys}
+        if not self._rows.exists():
+            return []
         with self._rows.open(encoding="utf-8", newline="") as file:
             for row in csv.reader(file):
                 if len(row) == len(COLUMNS) and row != list(COLUMNS):

@@ -7,12 +7,13 @@ from typing import Any, get_args
 
 from dopl_core import environments
 from dopl_core.bandit import Bandit
-from dopl_core.baselines import Oracle, Random
+from dopl_core.baselines import History, MleLp, Oracle, Random
 from dopl_core.duels import Design
 from dopl_core.learner import Confidence, Dopl, Learner, Ties
 from dopl_core.planning import ENGINES, Engine
+from dopl_core.whittle import MleQwic, MleWibql
 
-LEARNERS = ("dopl", "oracle", "random")
+LEARNERS = ("dopl", "oracle", "random", "mle_lp", "mle_wibql", "mle_qwic")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Run:
     engine: Engine = "lagrangian"
     design: Design = "star"
     ties: Ties = "advantage"
+    history: History = "all"
     restart: bool = False
     temperature: float = 1.0
     environment_seed: int = 0
@@ -64,12 +66,22 @@ class Run:
             return Oracle(bandit, engine=self.engine, **flow)
         if self.learner == "random":
             return Random(*shape, **flow)
+        flow["pays"] = bandit.pays
+        if self.learner == "mle_lp":
+            return MleLp(*shape, engine=self.engine, history=self.history, **flow)
+        if self.learner == "mle_wibql":
+            return MleWibql(*shape, history=self.history, **flow)
+        if self.learner == "mle_qwic":
+            return MleQwic(*shape, history=self.history, **flow)
         return Dopl(
             *shape,
             confidence=self.confidence,
             engine=self.engine,
-            pays=bandit.pays,
             epsilon=bandit.epsilon,
+            # Errata 13. The paper's widths leave everything but a fixed reference overestimated, so
+            # that its arm is never helped again and nothing is compared with it any more: after 400
+            # episodes of App Marketing such a learner is still at chance. The authors' moves too.
+            reference="most-compared" if self.confidence == "paper" else "fixed",
             **flow,
         )
 
@@ -80,6 +92,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "engine": ENGINES,
     "design": get_args(Design),
     "ties": get_args(Ties),
+    "history": get_args(History),
 }
 
 

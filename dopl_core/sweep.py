@@ -32,8 +32,7 @@ def run(
     Runs are played a slice at a time, all in turn, so that curves grow together and a worker that
     dies costs a second. What a run gives depends neither on `jobs` nor on `dask`.
     """
-    places = {(run.environment, run.environment_seed): run for run in runs}
-    truths = {place: truth(run.bandit()) for place, run in places.items()}
+    truths = {place: truth(run.bandit()) for place, run in {_place(r): r for r in runs}.items()}
     results = Results(out, runs)
     with (
         Progress(sum(run.episodes for run in runs), sum(results.played)) as progress,
@@ -41,8 +40,8 @@ def run(
     ):
         while waiting := results.waiting():
             tasks = (
-                delayed(_play)(i, runs[i], truths[runs[i].environment, runs[i].environment_seed], s)
-                for i, s in waiting
+                delayed(_play)(i, runs[i], truths[_place(runs[i])], saved, _SLICE)
+                for i, saved in waiting
             )
             for number, rows, saved in parallel(tasks):
                 results.add(number, rows, saved)
@@ -83,8 +82,14 @@ def advance(run: Run, truth: Truth, saved: State, seconds: float) -> tuple[list[
     return rows, learner.state() | {name: np.array(value) for name, value in place.items()}
 
 
-def _play(number: int, run: Run, truth: Truth, saved: State) -> tuple[int, list[Row], State]:
-    return number, *advance(run, truth, saved, _SLICE)
+def _play(
+    number: int, run: Run, truth: Truth, saved: State, seconds: float
+) -> tuple[int, list[Row], State]:
+    return number, *advance(run, truth, saved, seconds)
+
+
+def _place(run: Run) -> tuple[str, int]:
+    return run.environment, run.environment_seed
 
 
 @contextmanager

@@ -1,10 +1,17 @@
 """Whittle indices: of arms that are known, and learned by Q-learning with rewards from duels."""
 
-import numpy as np
+from typing import Any
 
-from dopl_core.bandit import FloatArray, Pays
+import numpy as np
+from numpy.typing import NDArray
+
+from dopl_core.bandit import FloatArray, IntArray, Pays
+from dopl_core.baselines import History, RewardFit, index_plan
+from dopl_core.learner import Learner
+from dopl_core.planning import Plan
 
 _SINGULAR, _NOISE = 1e-10, 1e-9
+_EXPLORE = 5  # stream of a seed; learner and world use 0 to 4
 
 
 def indices(transitions: FloatArray, rewards: FloatArray, pays: Pays = "all") -> FloatArray:
@@ -46,3 +53,150 @@ def indices(transitions: FloatArray, rewards: FloatArray, pays: Pays = "all") ->
         acts[arms, first] = False
     index[~sound] = np.nan
     return index
+
+
+class _IndexLearner(Learner):
+    """What the two have in common: rewards from duels, a table of Q values, and exploration.
+
+    Q: [N * S * A, K] values of (arm, state, action) under each of K subsidies for waiting
+    tries: [N * S * A] how often each was met
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        n_states: int,
+        budget: int,
+        subsidies: int,
+        *,
+        pays: Pays = "all",
+        history: History = "all",
+        **flow: Any,
+    ) -> None:
+        super().__init__(n_arms, n_states, budget, **flow)
+        self.pays = pays
+        self.fit = RewardFit(n_arms, n_states, history)
+        self.Q = np.zeros((n_arms * n_states * 2, subsidies))
+        self.tries = np.zeros(n_arms * n_states * 2, dtype=np.int64)
+
+    def _exploration(self, epochs: IntArray) -> FloatArray:
+        """The chance that an epoch, counted from 1 over all episodes, is spent on any B arms."""
+        raise NotImplementedError
+
+    def _learn(
+        self, moved: IntArray, rewards: FloatArray, active: IntArray, then: IntArray
+    ) -> None:
+        """One step of Q-learning for all arms: rows of Q [N] they were in, and of waiting next."""
+        raise NotImplementedError
+
+    def _begin(self, plan: Plan, episode: int, epoch: int = 0) -> None:
+        super()._begin(plan, episode, epoch)
+        epochs = (episode - 1) * self.horizon + np.arange(1, self.horizon + 1)
+        self._explores = self._draw(_EXPLORE, 1)[:, 0] < self._exploration(epochs)
+
+    def activate(self, states: IntArray) -> IntArray:
+        arms = super().activate(states)
+        if self._explores[self.epoch]:
+            lots = self.tie_keys[self.epoch].argpartition(self.n_arms - self.budget)
+            arms = np.sort(lots[self.n_arms - self.budget :])
+        return arms
+
+    def observe(self, states: IntArray, arms: IntArray, next_states: IntArray) -> None:
+        super().observe(states, arms, next_states)
+        active = np.zeros(self.n_arms, dtype=np.int64)
+        active[arms] = 1
+        first = self._arms * self.n_states
+        moved = 2 * (first + states) + active
+        self.tries[moved] += 1
+        rewards = self.fit.rewards.take(first + states)
+        if self.pays == "active":
+            rewards = rewards * active
+        self._learn(moved, rewards, active, 2 * (first + next_states))
+
+    def _step(self, moved: IntArray) -> FloatArray:
+        """Fast time scale: 0.5 for the first 50 visits, then falling as 1/n; [N, 1]."""
+        return (0.5 / np.ceil(self.tries[moved] / 50))[:, None]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return super().state() | self.fit.state() | {"Q": self.Q.copy(), "tries": self.tries.copy()}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        super().restore(state)
+        self.fit.restore(state)
+        self.Q, self.tries = state["Q"].copy(), state["tries"].copy()
+
+
+class MleWibql(_IndexLearner):
+    """Whittle-index Q-learning on two time scales (Avrachenkov and Borkar, 2022), MLE rewards.
+
+    For each state x its own Q values, average reward, learned fast under the present guess of
+    the index of x; that guess, `subsidy` [N, S], moves slowly to where acting and waiting in x are
+    worth the same. One epoch in ten explores, as there.
+    """
+
+    def __init__(self, n_arms: int, n_states: int, budget: int, **options: Any) -> None:
+        super().__init__(n_arms, n_states, budget, n_states, **options)
+        self.subsidy = np.zeros((n_arms, n_states))
+        states = np.arange(n_states)
+        waits = 2 * (self._arms[:, None] * n_states + states)
+        self._wait_there = waits * n_states + states  # in Q, flat: waiting in x under x's subsidy
+
+    def make_plan(self) -> Plan:
+        self.fit.update(self.wins)
+        return index_plan(self.subsidy.copy())
+
+    def _exploration(self, epochs: IntArray) -> FloatArray:
+        return np.full(len(epochs), 0.1)
+
+    def _learn(
+        self, moved: IntArray, rewards: FloatArray, active: IntArray, then: IntArray
+    ) -> None:
+        Q = self.Q
+        level = Q.reshape(self.n_arms, -1, self.n_states).mean(axis=1)  # f(Q), the average reward
+        old = Q[moved]
+        goal = rewards[:, None] + np.where(active[:, None], 0.0, self.subsidy) - level
+        goal += np.maximum(Q[then], Q[then + 1])
+        Q[moved] = old + self._step(moved) * (goal - old)
+        n = (self.episode - 1) * self.horizon + self.epoch
+        slow = 0.2 / (1 + np.ceil(n * np.log(n) / 500))
+        self.subsidy += slow * (Q.take(self._wait_there + self.n_states) - Q.take(self._wait_there))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return super().state() | {"subsidy": self.subsidy.copy()}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        super().restore(state)
+        self.subsidy = state["subsidy"].copy()
+
+
+class MleQwic(_IndexLearner):
+    """Q-learning over a grid of subsidies (Fu et al., 2019), MLE rewards.
+
+    Every move teaches the Q values of all subsidies; the index of a state is the subsidy at which
+    acting and waiting are closest. Explores with chance min(1, 2 / sqrt(epoch)), as there. Discount
+    0.95: nearer to 1, values are still climbing when the paper's experiments end.
+    """
+
+    GRID = np.linspace(-1, 1, 61)
+    DISCOUNT = 0.95
+
+    def __init__(self, n_arms: int, n_states: int, budget: int, **options: Any) -> None:
+        super().__init__(n_arms, n_states, budget, len(self.GRID), **options)
+
+    def make_plan(self) -> Plan:
+        self.fit.update(self.wins)
+        Q = self.Q.reshape(self.n_arms, self.n_states, 2, -1)
+        return index_plan(self.GRID[np.abs(Q[:, :, 1] - Q[:, :, 0]).argmin(axis=2)])
+
+    def _exploration(self, epochs: IntArray) -> FloatArray:
+        return np.minimum(1.0, 2 / np.sqrt(epochs))
+
+    def _learn(
+        self, moved: IntArray, rewards: FloatArray, active: IntArray, then: IntArray
+    ) -> None:
+        Q = self.Q
+        old = Q[moved]
+        goal = self.DISCOUNT * np.maximum(Q[then], Q[then + 1])
+        goal += np.where(active, rewards, 0.0)[:, None]
+        goal += np.where(active[:, None], 0.0, rewards[:, None] + self.GRID)
+        Q[moved] = old + self._step(moved) * (goal - old)

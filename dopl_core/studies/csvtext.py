@@ -24,8 +24,8 @@ def unquote(text: str) -> str:
 
 def write(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """CSV text: numbers as they are, other text quoted against formulas, None empty."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer)  # rows end in CR LF, so that either inside a cell is quoted
     writer.writerow(columns)
     for row in rows:
         writer.writerow([quote(cell) if isinstance(cell, str) else cell for cell in row])

@@ -15,21 +15,28 @@ threads and processes at once. Nothing here knows of a web page.
     if receipt.plan_due: advance(store, study)            # slow: in a process of its own
     undo(store, study, "Ann")                             # the duel once more, or None
     observe(store, study, {"p1": "Low", ...})             # observed worlds: where everyone is now
+    report = read_report(path, config)                    # the same from CSV, with fresh columns
+    observe(store, study, report.states, report.columns)
     close_duels(store, study)                             # wait no longer for missing ratings
+
+    export_bundle(store, study) -> bytes; import_bundle(store, path or bytes) -> id
+    replay_bundle(path or bytes), replay_study(store, study)     # all again, compared to the bit
 
     epoch_list, answers, plans, agreement, annotators, beliefs, transitions    # to look at
     pause_study, reopen_study, close_study, delete_study, list_studies, get_study
 
 Episodes (plans) count from 1, epochs of an episode and duels of an epoch from 0. What is wrong
-with an argument is said in a StudyError, with the database in a StoreError, both ValueErrors;
-nothing has changed then. `advance` is worth calling whenever `plan_due` is true anywhere: the first
+with an argument is said in a StudyError, with a file in a CsvError, with the database in a
+StoreError, all ValueErrors; nothing has changed then. `advance` is worth calling whenever `plan_due` is true anywhere: the first
 caller makes the plan, all others return at once, and a process that died is replaced.
 
 A skip is a rating given without weight: a duel that nobody can tell never holds up a study.
 """
 
 from dopl_core.studies.asking import answer, next_duel, skip_practice, undo
+from dopl_core.studies.bundle import export_bundle, import_bundle, replay_bundle, replay_study
 from dopl_core.studies.config import Arm, StudyConfig, engine_for, from_environment, from_roster
+from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.directory import (
     Study,
     close_study,
@@ -58,6 +65,7 @@ from dopl_core.studies.store import Store, StoreError, StudyError, open_store
 __all__ = [
     "Arm",
     "Ask",
+    "CsvError",
     "Finished",
     "Helped",
     "Receipt",
@@ -81,9 +89,11 @@ __all__ = [
     "delete_study",
     "engine_for",
     "epoch_list",
+    "export_bundle",
     "from_environment",
     "from_roster",
     "get_study",
+    "import_bundle",
     "list_studies",
     "load_learner",
     "next_duel",
@@ -94,6 +104,8 @@ __all__ = [
     "read_report",
     "read_roster",
     "reopen_study",
+    "replay_bundle",
+    "replay_study",
     "skip_practice",
     "states_in",
     "transitions",

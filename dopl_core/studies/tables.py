@@ -1,7 +1,7 @@
 """The rows of a study as CSV has them: the columns, and how they are read from the database."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -40,8 +40,24 @@ TRANSITIONS = (
     "next_state",
     "source",
 )
+PLANS = (
+    "study",
+    "plan",
+    "made_at",
+    "engine",
+    "value",
+    "random_value",
+    "multiplier",
+    "changed",
+    "answers",
+    "seconds",
+    "digest",
+)
 
 Value = str | int | float | None
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def iso(milliseconds: int | None) -> str | None:
@@ -50,6 +66,14 @@ def iso(milliseconds: int | None) -> str | None:
         return None
     seconds, rest = divmod(milliseconds, 1000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"
+
+
+def milliseconds(text: str) -> int:
+    """The time that `iso` wrote."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f'time "{text}" has no zone: UTC needed, as 2026-01-31T12:00:00.000Z')
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def duel_rows(
@@ -117,3 +141,12 @@ def transition_rows(
                 labels[after[n]] if known else None,
                 row.source,
             )
+
+
+def plan_rows(connection: Connection, study: str) -> Iterator[tuple[Value, ...]]:
+    """The rows of plans.csv; `digest` is of the plan's arrays, `changed` and more see insights."""
+    p = schema.plans.c
+    query = sa.select(*(p[name] for name in PLANS)).where(p.study == study).order_by(p.plan)
+    for row in connection.execute(query):
+        values = row._asdict() | {"made_at": iso(row.made_at)}
+        yield tuple(values[name] for name in PLANS)

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from dopl_core.studies import commands as study_commands
+
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "tests" / "benchmarks"
 
@@ -100,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     option("--temperature", type=float, default=1.0, help="of answers: 1 is the paper's oracle")
     option("--out", default="results", metavar="DIR", help="where; continues what stopped there")
     option("--dask", metavar="ADDRESS", help="play on this Dask cluster instead")
+    study_commands.add(command)
     sub = command("bench", bench)
     sub.add_argument("names", nargs="*", metavar="NAME", help="which ones; all by default")
     return parser

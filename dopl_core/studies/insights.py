@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from dopl_core.bandit import ACT, WAIT
 from dopl_core.studies import fold, schema
+from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.store import Store, StudyError
-from dopl_core.studies.turn import COUNTED, config_of, study_row
+from dopl_core.studies.turn import COUNTED, Record, config_of, study_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,17 +50,7 @@ def epoch_list(store: Store, study: str) -> list[Helped]:
         row = study_row(connection, study)
         config = config_of(store, connection, row)
         learner = fold.planned(connection, config, row)
-        e, d = schema.epochs.c, schema.duels.c
-        where = [e.study == study, e.episode == row.episode]
-        if config.world == "simulated":
-            missing = sa.select(sa.func.min(d.epoch)).where(
-                d.study == study, d.episode == row.episode, d.given < d.ratings
-            )
-            where.append(e.epoch >= sa.func.coalesce(missing.scalar_subquery(), config.horizon - 1))
-            query = sa.select(e.states, e.arms).where(*where).order_by(e.epoch)
-        else:
-            query = sa.select(e.states, e.arms).where(*where).order_by(e.epoch.desc())
-        epoch = connection.execute(query.limit(1)).one()
+        epoch = _present(connection, config, row)
     assert learner.plan is not None  # noqa: S101
     assert learner.dynamics is not None  # noqa: S101
     states, labels = fold.bytes_states(epoch.states), [s.label for s in config.states]
@@ -82,6 +74,17 @@ def epoch_list(store: Store, study: str) -> list[Helped]:
             )
         )
     return sorted(helped, key=lambda h: (-round(h.index, 7), -h.advantage))
+
+
+def present_states(store: Store, study: str) -> dict[str, str]:
+    """Where every arm is in the present epoch: arm id -> state label, in the roster's order."""
+    with store.read() as connection:
+        row = study_row(connection, study)
+        config = config_of(store, connection, row)
+        states = fold.bytes_states(_present(connection, config, row).states)
+    return {
+        arm.id: config.states[s].label for arm, s in zip(config.arms, states.tolist(), strict=True)
+    }
 
 
 def answers(store: Store, study: str, annotator: str | None = None) -> "pd.DataFrame":
@@ -229,6 +232,20 @@ def transitions(store: Store, study: str) -> "pd.DataFrame":
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _present(connection: Connection, config: StudyConfig, row: Record) -> Record:
+    """The epoch that is going on."""
+    e, d = schema.epochs.c, schema.duels.c
+    query = sa.select(e.states, e.arms).where(e.study == row.id, e.episode == row.episode)
+    if config.world == "observed":
+        return connection.execute(query.order_by(e.epoch.desc()).limit(1)).one()
+    first = sa.select(sa.func.min(d.epoch)).where(
+        d.study == row.id, d.episode == row.episode, d.given < d.ratings
+    )
+    missing = connection.execute(first).scalar()
+    epoch = config.horizon - 1 if missing is None else missing
+    return connection.execute(query.where(e.epoch == epoch)).one()
 
 
 def _consistency(own: "pd.DataFrame") -> float:

@@ -22,13 +22,16 @@ threads and processes at once. Nothing here knows of a web page.
     export_bundle(store, study) -> bytes; import_bundle(store, path or bytes) -> id
     replay_bundle(path or bytes), replay_study(store, study)     # all again, compared to the bit
 
-    epoch_list, answers, plans, agreement, annotators, beliefs, transitions    # to look at
+    epoch_list, present_states                            # whom to help now, where everyone is
+    answers, plans, agreement, annotators, beliefs, transitions              # tables to look at
     pause_study, reopen_study, close_study, delete_study, list_studies, get_study
 
 Episodes (plans) count from 1, epochs of an episode and duels of an epoch from 0. What is wrong
 with an argument is said in a StudyError, with a file in a CsvError, with the database in a
-StoreError, all ValueErrors; nothing has changed then. `advance` is worth calling whenever `plan_due` is true anywhere: the first
-caller makes the plan, all others return at once, and a process that died is replaced.
+StoreError, all ValueErrors; nothing has changed then.
+
+`advance` is worth calling whenever `plan_due` is true anywhere: the first caller makes the plan,
+all others return at once, and a process that died is replaced.
 
 A skip is a rating given without weight: a duel that nobody can tell never holds up a study.
 """
@@ -55,6 +58,7 @@ from dopl_core.studies.insights import (
     beliefs,
     epoch_list,
     plans,
+    present_states,
     transitions,
 )
 from dopl_core.studies.replies import Ask, Finished, Receipt, Side, Waiting
@@ -101,6 +105,7 @@ __all__ = [
     "open_store",
     "pause_study",
     "plans",
+    "present_states",
     "read_report",
     "read_roster",
     "reopen_study",

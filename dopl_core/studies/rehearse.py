@@ -1,0 +1,239 @@
+"""Simulated annotators play a study through the real service: to try it before people come.
+
+They think, slip and walk away. In a simulated world they answer as its bandit says, in an observed
+one the better state is likelier to win, and the owner's reports are made up too.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dopl_core.bandit import FloatArray
+from dopl_core.studies import asking, directory, insights, running
+from dopl_core.studies.config import StudyConfig, bandit_of
+from dopl_core.studies.replies import Ask, Finished, Receipt, Waiting
+from dopl_core.studies.store import Store, StudyError
+from dopl_core.world import bradley_terry
+
+NAME = "rehearsal"  # annotators are called rehearsal 1, rehearsal 2, ...
+
+_POLL = 0.01  # seconds between looks at a study that has nothing to show
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How simulated annotators behave; shares are of the duels that they are shown.
+
+    think_seconds: mean time to an answer, 0 for full speed
+    slips: share answered at random;  skips, ties: share skipped, or tied where allowed
+    walk_aways: share left unanswered until the lease has run out
+    """
+
+    think_seconds: float = 0.0
+    slips: float = 0.05
+    skips: float = 0.02
+    ties: float = 0.0
+    walk_aways: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.think_seconds >= 0:
+            raise StudyError(f"think_seconds is {self.think_seconds}: it cannot be negative")
+        for what in ("slips", "skips", "ties", "walk_aways"):
+            if not 0 <= getattr(self, what) <= 1:
+                raise StudyError(f"{what} is {getattr(self, what)}: a share from 0 to 1 needed")
+
+
+@dataclass
+class Rehearsal:
+    """What a rehearsal did.
+
+    answers: acknowledged, practice and repeats included;  statuses: of all receipts
+    plans: made by it;  click_seconds: of answer + next_duel, one a click
+    """
+
+    answers: int = 0
+    plans: int = 0
+    walk_aways: int = 0
+    reports: int = 0
+    seconds: float = 0.0
+    statuses: dict[str, int] = field(default_factory=dict)
+    click_seconds: list[float] = field(default_factory=list)
+
+
+def rehearse(
+    store: Store,
+    study: str,
+    *,
+    annotators: int = 8,
+    answers: int = 500,
+    habits: Habits | None = None,
+    seed: int = 0,
+    on_answer: Callable[[int, str], None] | None = None,
+    first: int = 1,
+) -> Rehearsal:
+    """Play until so many answers are acknowledged, or the study has no more to ask.
+
+    on_answer: told each acknowledged (impression, outcome), from the annotators' threads
+    first: number of the first annotator, so that several processes can play one study
+    """
+    if annotators < 1 or answers < 1:
+        raise StudyError("at least one annotator and one answer needed")
+    config = directory.get_study(store, study).config
+    stage = _Stage(store, study, config, answers, habits or Habits(), seed, on_answer)
+    players = [
+        threading.Thread(target=stage.play, args=(number,), daemon=True)
+        for number in range(first, first + annotators)
+    ]
+    started = time.perf_counter()
+    for player in players:
+        player.start()
+    for player in players:
+        player.join()
+    stage.done.seconds = time.perf_counter() - started
+    if stage.failure is not None:
+        raise stage.failure
+    return stage.done
+
+
+def people_in(store: Store, study: str) -> list[str]:
+    """Those who have answered and are not of a rehearsal."""
+    names = insights.annotators(store, study).annotator
+    return [name for name in names if not name.startswith(f"{NAME} ")]
+
+
+class _Stage:
+    """What the players of one rehearsal share."""
+
+    def __init__(
+        self,
+        store: Store,
+        study: str,
+        config: StudyConfig,
+        answers: int,
+        habits: Habits,
+        seed: int,
+        on_answer: Callable[[int, str], None] | None,
+    ) -> None:
+        self.store, self.study, self.config, self.habits = store, study, config, habits
+        self.seed, self.on_answer = seed, on_answer
+        self.worth = _worth(config)
+        self.left = answers  # answers still to give
+        self.done = Rehearsal()
+        self.failure: Exception | None = None
+        self.lock = threading.Lock()
+        self.moved = time.monotonic()  # when anything last went on
+
+    def play(self, number: int) -> None:
+        rng = np.random.default_rng([self.seed, number])
+        name = f"{NAME} {number}"
+        try:
+            while self.failure is None and self._sit(name, rng):
+                pass
+        except Exception as error:  # told by the thread that started the rehearsal
+            self.failure = error
+
+    def _sit(self, name: str, rng: np.random.Generator) -> bool:
+        """One look at the study; whether to go on."""
+        with self.lock:
+            if self.left <= 0:
+                return False
+        started = time.perf_counter()
+        found = asking.next_duel(self.store, self.study, name)
+        looked = time.perf_counter() - started
+        if isinstance(found, Finished):
+            return False
+        if isinstance(found, Waiting):
+            return self._wait(found, rng)
+        if rng.random() < self.habits.walk_aways:
+            self.done.walk_aways += 1
+            time.sleep(1.2 * self.config.lease_seconds)
+            return True
+        thought = rng.exponential(self.habits.think_seconds) if self.habits.think_seconds else 0.0
+        time.sleep(thought)
+        with self.lock:
+            if self.left <= 0:
+                return False
+            self.left -= 1
+        outcome = self._choose(found, rng)
+        started = time.perf_counter()
+        receipt = asking.answer(
+            self.store, found.impression, outcome, response_ms=int(1000 * thought), too_fast_ms=0
+        )
+        self._note(found, outcome, receipt, looked + time.perf_counter() - started)
+        if receipt.plan_due:
+            self._advance()
+        return True
+
+    def _note(self, ask: Ask, outcome: str, receipt: Receipt, seconds: float) -> None:
+        if receipt.saved and self.on_answer is not None:
+            self.on_answer(ask.impression, outcome)
+        with self.lock:
+            self.moved = time.monotonic()
+            done = self.done
+            done.answers += receipt.saved
+            done.statuses[receipt.status] = done.statuses.get(receipt.status, 0) + 1
+            done.click_seconds.append(seconds)
+            self.left += not receipt.saved
+
+    def _wait(self, waiting: Waiting, rng: np.random.Generator) -> bool:
+        if waiting.plan_due:
+            self._advance()
+        elif waiting.reason == "owner":
+            self._report(rng)
+        else:
+            # Everybody waits for somebody who is not here: fewer people than ratings, say.
+            idle = time.monotonic() - self.moved
+            if waiting.reason == "paused" or idle > 2 * self.config.lease_seconds + 1:
+                return False
+            time.sleep(_POLL)
+        return True
+
+    def _advance(self) -> None:
+        made = running.advance(self.store, self.study)
+        with self.lock:
+            self.done.plans += made
+            self.moved = time.monotonic()
+        if not made:
+            time.sleep(_POLL)
+
+    def _report(self, rng: np.random.Generator) -> None:
+        """Made-up moves: help makes a step up likelier."""
+        with self.lock:
+            if directory.get_study(self.store, self.study).waits_for != "owner":
+                return
+            helped = {row.arm for row in insights.epoch_list(self.store, self.study)}
+            labels = [state.label for state in self.config.states]
+            reported = {}
+            for arm, state in insights.present_states(self.store, self.study).items():
+                up, luck = 0.6 if arm in helped else 0.3, rng.random()
+                step = 1 if luck < up else -1 if luck > 0.8 else 0
+                position = labels.index(state) + step
+                reported[arm] = labels[min(max(position, 0), len(labels) - 1)]
+            running.observe(self.store, self.study, reported)
+            self.done.reports += 1
+            self.moved = time.monotonic()
+
+    def _choose(self, ask: Ask, rng: np.random.Generator) -> str:
+        habits, luck = self.habits, rng.random()
+        if luck < habits.skips:
+            return "skip"
+        if luck < habits.skips + habits.ties and self.config.ties_allowed:
+            return "tie"
+        left, right = ask.left, ask.right
+        gap = (
+            self.worth[left.number, left.state_number]
+            - self.worth[right.number, right.state_number]
+        )
+        chance = 0.5 if rng.random() < habits.slips else float(bradley_terry(gap))
+        return "left" if rng.random() < chance else "right"
+
+
+def _worth(config: StudyConfig) -> FloatArray:
+    """What each arm-state is worth to the annotators [N, S]."""
+    if config.world == "simulated":
+        return bandit_of(config).rewards
+    ladder = np.linspace(0.0, 1.0, config.n_states)
+    return np.broadcast_to(ladder, (config.n_arms, config.n_states))

@@ -134,7 +134,7 @@ class Results:
         with self._rows.open(encoding="utf-8", newline="") as file:
             for row in csv.reader(file):
                 if len(row) == len(COLUMNS) and row != list(COLUMNS):
-                    of_run[tuple(row[:_KEY])][int(row[_KEY])] = row
+                    of_run[tuple(row[:_KEY])].setdefault(int(row[_KEY]), row)
         return [
             of_run[key][episode]
             for key, played in zip(self._keys, self.played, strict=True)

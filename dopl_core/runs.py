@@ -41,6 +41,8 @@ class Run:
         for what in ("episodes", "horizon"):
             if (given := getattr(self, what)) < 1:
                 raise ValueError(f"{what} is {given}: at least 1 needed")
+        if not self.temperature > 0:
+            raise ValueError(f"temperature is {self.temperature}: it must be positive")
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -109,6 +111,8 @@ def grid(
     """Every learner with every seed in every environment, which gives episodes and horizon."""
     runs = []
     learners, seeds = list(learners), list(seeds)
+    if not seeds:
+        raise ValueError("there are no seeds: at least 1 needed")
     for name in names:
         bandit = environments.load(name, environment_seed)
         settings["episodes"] = bandit.episodes if episodes is None else episodes

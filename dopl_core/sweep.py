@@ -33,19 +33,17 @@ def run(
     dies costs a second. What a run gives depends neither on `jobs` nor on `dask`.
     """
     truths = {place: truth(run.bandit()) for place, run in {_place(r): r for r in runs}.items()}
-    results = Results(out, runs)
-    with (
-        Progress(sum(run.episodes for run in runs), sum(results.played)) as progress,
-        _workers(jobs, dask) as parallel,
-    ):
-        while waiting := results.waiting():
-            tasks = (
-                delayed(_play)(i, runs[i], truths[_place(runs[i])], saved, _SLICE)
-                for i, saved in waiting
-            )
-            for number, rows, saved in parallel(tasks):
-                results.add(number, rows, saved)
-                progress.advance(len(rows))
+    with _workers(jobs, dask) as parallel:
+        results = Results(out, runs)
+        with Progress(sum(run.episodes for run in runs), sum(results.played)) as progress:
+            while waiting := results.waiting():
+                tasks = (
+                    delayed(_play)(i, runs[i], truths[_place(runs[i])], saved, _SLICE)
+                    for i, saved in waiting
+                )
+                for number, rows, saved in parallel(tasks):
+                    results.add(number, rows, saved)
+                    progress.advance(len(rows))
     results.finish()
     return read(out)
 
@@ -95,6 +93,8 @@ def _place(run: Run) -> tuple[str, int]:
 @contextmanager
 def _workers(jobs: int, dask: str | None) -> Iterator[Any]:
     """joblib over local processes, or over the Dask cluster at an address."""
+    if jobs < 1:
+        raise ValueError(f"jobs is {jobs}: at least 1 process needed")
     if dask is None:
         # One thread each: the arrays are small, and sums come out the same whatever the machine.
         with (

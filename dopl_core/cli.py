@@ -5,6 +5,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,6 +61,25 @@ def simulate(args: argparse.Namespace) -> None:
     print(f"{len(table)} episodes in {Path(args.out) / 'episodes.csv'}")
 
 
+def reproduce(args: argparse.Namespace) -> None:
+    """Make the paper's figure of an environment: six learners, CSV and PNG."""
+    _one_thread()
+    from dopl_core import reproduce as paper
+    from dopl_core import sweep
+
+    started = time.perf_counter()
+    name = args.environment + ("-all" if args.history == "all" else "")
+    name += f"-{args.scale:g}" if args.scale != 1 else ""
+    out = Path(args.out or Path("results") / (name + ("-ours" if args.ours else "")))
+    options = {"scale": args.scale, "seeds": args.seeds, "history": args.history, "ours": args.ours}
+    table = paper.reproduce(
+        paper.runs(args.environment, **options), out, jobs=args.jobs, dask=args.dask
+    )
+    print(sweep.summary(table).to_string(float_format="{:.3f}".format))
+    print(f"{out}: episodes.csv, reward_regret.png, errors.png")
+    print(f"{(time.perf_counter() - started) / 60:.1f} minutes")
+
+
 def _one_thread() -> None:
     """Linear algebra on one thread: the arrays are small; heeded only before NumPy is loaded."""
     for library in ("OMP", "OPENBLAS", "MKL"):
@@ -103,6 +123,16 @@ def _parser() -> argparse.ArgumentParser:
     option("--out", default="results", metavar="DIR", help="where; continues what stopped there")
     option("--dask", metavar="ADDRESS", help="play on this Dask cluster instead")
     study_commands.add(command)
+    sub = command("reproduce", reproduce)
+    option = sub.add_argument
+    option("environment", metavar="ENV", help="app_marketing, cpap or armman")
+    option("--scale", type=float, default=1.0, help="a share of the paper's episodes, e.g. 0.05")
+    option("--ours", action="store_true", help="add DOPL calibrated, with ties by advantage")
+    option("--history", default="episode", help="duels MLE learners fit: episode (paper), or all")
+    option("--seeds", type=int, default=3, help="how many (default 3)")
+    option("--jobs", type=int, default=2, help="local processes (default 2)")
+    option("--out", metavar="DIR", help="results/ENV by default; continues what stopped there")
+    option("--dask", metavar="ADDRESS", help="play on this Dask cluster instead")
     sub = command("bench", bench)
     sub.add_argument("names", nargs="*", metavar="NAME", help="which ones; all by default")
     return parser

@@ -1,0 +1,87 @@
+"""The paper's pictures of a table of episodes: reward, cumulative regret, and DOPL's errors."""
+
+from pathlib import Path
+from typing import IO
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# In the order of the legend; colours that stay apart for colour-blind readers (Okabe and Ito).
+LINES = {
+    ("oracle", "none"): ("Oracle", "#000000"),
+    ("dopl", "paper"): ("DOPL", "#009e73"),
+    ("dopl", "calibrated"): ("DOPL, calibrated", "#cc79a7"),
+    ("mle_lp", "none"): ("MLE_LP", "#e69f00"),
+    ("mle_wibql", "none"): ("MLE_WIBQL", "#0072b2"),
+    ("mle_qwic", "none"): ("MLE_QWIC", "#56b4e9"),
+    ("random", "none"): ("Random", "#d55e00"),
+}
+ERRORS = {
+    "index_error": "Order of the index (Kendall's tau, 1 is the oracle's)",
+    "f_error": "Preferences F (root mean square error)",
+    "p_error": "Transitions P (root mean square error)",
+    "r_error": "Overestimated rewards Q (root mean square error)",
+}
+
+
+def reward_and_regret(table: pd.DataFrame, path: str | Path | IO[bytes], title: str) -> None:
+    """Two panels as PNG: reward of an episode (moving mean), and regret so far.
+
+    Lines are means over seeds, bands one standard deviation; both in the paper's unit, sums over
+    the epochs of an episode.
+    """
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    reward, regret = figure.subplots(1, 2)
+    for key, (label, colour) in LINES.items():
+        rows = table[(table.learner == key[0]) & (table.confidence == key[1])]
+        if rows.empty:
+            continue
+        _line(reward, rows, rows.reward * rows.epochs, label, colour, window(table))
+        if key[0] != "oracle":
+            _line(regret, rows, rows.cumulative_regret * rows.epochs, label, colour, 1)
+    reward.set(title="Reward", xlabel="Episode", ylabel="Reward of an episode")
+    regret.set(title="Regret", xlabel="Episode", ylabel="Cumulative regret")
+    handles, labels = reward.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    _save(figure, path, title)
+
+
+def errors(table: pd.DataFrame, path: str | Path | IO[bytes], title: str) -> None:
+    """DOPL's four errors of the paper's appendix F as PNG, a panel each."""
+    figure = Figure(figsize=(11, 7), layout="constrained")
+    panels: list[Axes] = list(figure.subplots(2, 2).flat)
+    for panel, (column, name) in zip(panels, ERRORS.items(), strict=True):
+        for key, (label, colour) in LINES.items():
+            rows = table[(table.learner == key[0]) & (table.confidence == key[1])]
+            if key[0] == "dopl" and not rows.empty:
+                _line(panel, rows, rows[column], label, colour, window(table))
+        panel.set(title=name, xlabel="Episode")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    _save(figure, path, title)
+
+
+def window(table: pd.DataFrame) -> int:
+    """How many episodes a moving mean covers: a hundredth of all, as in the authors' plots."""
+    return max(1, int(table.episode.max()) // 100)
+
+
+def _line(
+    panel: Axes, rows: pd.DataFrame, values: pd.Series, label: str, colour: str, window: int
+) -> None:
+    by_seed = values.set_axis(pd.MultiIndex.from_frame(rows[["episode", "seed"]])).unstack()
+    smooth = by_seed.rolling(window, min_periods=1).mean()
+    middle, spread = smooth.mean(axis=1), smooth.std(axis=1, ddof=0)
+    panel.plot(middle.index, middle, color=colour, label=label, linewidth=1.5)
+    panel.fill_between(
+        middle.index, middle - spread, middle + spread, color=colour, alpha=0.2, linewidth=0
+    )
+
+
+def _save(figure: Figure, path: str | Path | IO[bytes], title: str) -> None:
+    figure.suptitle(title)
+    for panel in figure.axes:
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.grid(alpha=0.25)
+    figure.savefig(path, format="png", dpi=130)

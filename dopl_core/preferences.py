@@ -81,9 +81,10 @@ def paper(
     return Preferences(mean, overestimate - mean, overestimate, reference)
 
 
-# Spreads (standard deviations) that a part of the strength may have. Rewards lie in [0, 1], and
-# nothing in [0, 1] has a standard deviation over 1/2.
-SPREADS = np.array([0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2])
+# Spreads (standard deviations) that a part of the strengths may have. Rewards lie in [0, 1], where
+# none exceeds 1/2; larger ones are for annotators who are surer than Bradley-Terry with rewards.
+SPREADS = np.array([0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0])
+ROUNDS = 2
 Z = 0.5
 
 
@@ -96,79 +97,108 @@ def calibrated(
     """Bradley-Terry strengths with a Gaussian prior, from wins [M, M], ties half each.
 
     strength theta[n, s] = state part + arm part + residual, independent with mean 0; how far each
-    part spreads is averaged over a grid by its marginal likelihood (Laplace).
+    part spreads is averaged over a grid by its marginal likelihood (Laplace's approximation).
     """
     M = len(wins)
     shape = (M // n_states, n_states)
-    roots, prior = _roots(shape)
     C = wins + wins.T
-    won = wins.sum(axis=1)
     theta = np.zeros(M) if warm is None else warm["theta"]
-    for _ in range(2):
-        gap = theta[:, None] - theta
-        F = 1 / (1 + np.exp(-gap))
+    for _ in range(ROUNDS):
+        # The log-likelihood is nearly quadratic: pull' theta - theta' curvature theta / 2.
+        F = 1 / (1 + np.exp(theta - theta[:, None]))
         weight = C * F * (1 - F)
         curvature = np.diag(weight.sum(axis=1)) - weight
-        # The log-likelihood is nearly quadratic where gaps are below 1: pull' theta - curvature/2.
-        pull = won - (C * F).sum(axis=1) + curvature @ theta
-        means, log_evidence, factors = _posteriors(curvature, pull, roots, shape)
-        log_weight = log_evidence + np.log(prior)
-        w = np.exp(log_weight - log_weight.max())
-        w /= w.sum()
-        theta = w @ means
-    keep = w > 0.001
-    w = w[keep] / w[keep].sum()
-    means, roots, factors = means[keep], roots[keep], factors[keep]
-    half = np.linalg.solve(factors, _apply(roots, np.broadcast_to(np.eye(M), factors.shape), shape))
-    covariance = np.einsum("g,gki,gkj->ij", w, half, half, optimize=True)
-    off = means - theta
-    covariance += np.einsum("g,gi,gj->ij", w, off, off)
+        pull = (wins - C * F).sum(axis=1) + curvature @ theta
+        theta, covariance = _posterior(curvature, pull, shape)
     if reference is None:
-        mean, var = theta, covariance.diagonal()
+        mean, variance = theta, covariance.diagonal()
     else:
         mean = theta - theta[reference]
-        var = covariance.diagonal() + covariance[reference, reference] - 2 * covariance[reference]
-    sd = np.sqrt(np.maximum(var, 0))
+        column = covariance[reference]
+        variance = covariance.diagonal() + column[reference] - 2 * column
+    sd = np.sqrt(np.maximum(variance, 0))
     over = np.clip(mean + Z * sd, -1, 1)
     return Preferences(
         mean.reshape(shape), sd.reshape(shape), over.reshape(shape), reference, {"theta": theta}
     )
 
 
-def _roots(shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
-    """The square root of each prior covariance as [G, 4] numbers for `_apply`, and its weight [G].
+def _posterior(
+    curvature: FloatArray, pull: FloatArray, shape: tuple[int, int]
+) -> tuple[FloatArray, FloatArray]:
+    """Mean [M] and covariance [M, M] of the strengths, averaged over the spreads of their parts.
 
-    The covariance has four eigenspaces: constant, by state, by arm, and the rest.
+    The parts of theta = state[s] + arm[n] + residual are integrated out one after the other, the
+    largest first, each for all its spreads at once: in the eigenbasis of what is known of it.
+    Axes: r, a, t the spreads of residual, arm and state part; m arm-states in their eigenbasis.
     """
     N, S = shape
-    state, arm, rest = (g.ravel() ** 2 for g in np.meshgrid(SPREADS[1:], SPREADS, SPREADS))
-    both = np.sqrt(N * state + S * arm + rest)
-    states, arms, rests = np.sqrt(N * state + rest), np.sqrt(S * arm + rest), np.sqrt(rest)
-    roots = np.stack([rests, states - rests, arms - rests, both - states - arms + rests], axis=1)
-    return roots, np.ones(len(roots))
+    M = N * S
+    variance = SPREADS**2
+    values, Q = np.linalg.eigh(curvature)
+    h = pull @ Q
+    by_state, by_arm = (Q.reshape(N, S, M).sum(axis=axis).T for axis in (0, 1))  # [M, S], [M, N]
+
+    v = variance[:, None]
+    keep = 1 / (1 + v * np.maximum(values, 0))  # [r, m]
+    log = 0.5 * (np.log(keep) + v * keep * h**2).sum(axis=1)
+    known = (values * keep)[:, :, None]
+    H_state = by_state.T @ (known * by_state)
+    H_arm = by_arm.T @ (known * by_arm)
+    H_both = by_arm.T @ (known * by_state)
+    h_state, h_arm = (keep * h) @ by_state, (keep * h) @ by_arm
+
+    values, E = np.linalg.eigh(H_arm)
+    turned = E.transpose(0, 2, 1)
+    G, g = turned @ H_both, (turned @ h_arm[:, :, None])[:, :, 0]
+    v = variance[:, None]
+    scale = v / (1 + v * np.maximum(values, 0)[:, None])  # [r, a, N]
+    log = log[:, None] + 0.5 * (
+        scale * g[:, None] ** 2 - np.log1p(v * np.maximum(values, 0)[:, None])
+    ).sum(axis=2)
+    arm_on_state = -scale[..., None] * G[:, None]  # [r, a, N, S]: what arms take on, per state
+    H_state = H_state[:, None] + G.transpose(0, 2, 1)[:, None] @ arm_on_state
+    h_state = h_state[:, None] - ((scale * g[:, None])[:, :, None] @ G[:, None])[:, :, 0]
+
+    v = variance[1:, None, None]
+    precision = H_state[:, :, None] + np.eye(S) / v  # [r, a, t, S, S]
+    state_cov = np.linalg.inv(precision)
+    state = (state_cov @ h_state[:, :, None, :, None])[..., 0]
+    log = log[:, :, None] + 0.5 * (
+        (state * h_state[:, :, None]).sum(axis=3)
+        - np.linalg.slogdet(precision)[1]
+        - S * np.log(variance[1:])
+    )
+    prior = _log_prior(SPREADS)
+    log += prior[:, None, None] + prior[:, None] + prior[1:]
+    w = np.exp(log - log.max())
+    w /= w.sum()
+
+    # Back again: theta is linear in (state, 1), whose second moments are these.
+    second = np.empty((*w.shape[:2], S + 1, S + 1))
+    second[..., :S, :S] = np.einsum("rat,ratij->raij", w, state_cov)
+    second[..., :S, :S] += np.einsum("rat,rati,ratj->raij", w, state, state)
+    second[..., S, :S] = second[..., :S, S] = np.einsum("rat,rati->rai", w, state)
+    second[..., S, S] = w.sum(axis=2)
+    arms = by_arm @ E  # [r, M, N]
+    line = np.empty((*w.shape[:2], M, S + 1))
+    line[..., :S] = by_state + arms[:, None] @ arm_on_state
+    line[..., S] = variance[:, None, None] * h
+    line[..., S] += (arms[:, None] @ (scale * g[:, None])[..., None])[..., 0]
+    line *= keep[:, None, :, None]
+    half = line @ second
+    mean = half[..., S].sum(axis=(0, 1))
+    flat = (M, -1)
+    moments = half.transpose(2, 0, 1, 3).reshape(flat) @ line.transpose(2, 0, 1, 3).reshape(flat).T
+    arms *= keep[:, :, None]
+    arm_variance = np.einsum("rat,ran->rn", w, scale)
+    moments += ((arms * arm_variance[:, None]) @ arms.transpose(0, 2, 1)).sum(axis=0)
+    moments += np.diag(w.sum(axis=(1, 2)) * variance @ keep)
+    covariance = moments - np.outer(mean, mean)
+    return Q @ mean, Q @ covariance @ Q.T
 
 
-def _apply(roots: FloatArray, x: FloatArray, shape: tuple[int, int]) -> FloatArray:
-    """Prior roots [G, 4] times the columns of x [G, M, K]."""
-    split = x.reshape(len(x), *shape, -1)
-    by_state = split.mean(axis=1, keepdims=True)
-    by_arm = split.mean(axis=2, keepdims=True)
-    c = roots.T[:, :, None, None, None]
-    out = c[0] * split + c[1] * by_state + c[2] * by_arm + c[3] * by_state.mean(2, keepdims=True)
-    return out.reshape(len(roots), x.shape[1], -1)
-
-
-def _posteriors(
-    curvature: FloatArray, pull: FloatArray, roots: FloatArray, shape: tuple[int, int]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Posterior means [G, M], log evidences [G] and factors of the whitened precisions [G, M, M]."""
-    M = len(pull)
-    first = _apply(roots, curvature[None], shape)
-    A = np.eye(M) + _apply(roots, first.transpose(0, 2, 1), shape)
-    factors = np.linalg.cholesky((A + A.transpose(0, 2, 1)) / 2)
-    b = _apply(roots, pull[None, :, None], shape)
-    half = np.linalg.solve(factors, b)
-    x = np.linalg.solve(factors.transpose(0, 2, 1), half)
-    log_det = np.log(factors.diagonal(axis1=1, axis2=2)).sum(axis=1)
-    evidence = 0.5 * (half[..., 0] ** 2).sum(axis=1) - log_det
-    return _apply(roots, x, shape)[..., 0], evidence, factors
+def _log_prior(spread: FloatArray | float) -> FloatArray:
+    """Half-Cauchy of scale 1/4, times the width of a grid cell (a factor of 2 is one cell)."""
+    spread = np.maximum(spread, 1 / 32)
+    return np.log(spread) - np.log(1 + 16 * spread**2)

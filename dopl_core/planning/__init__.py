@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dopl_core.planning import arms, cbc, highs, lagrangian
+from dopl_core.planning.chains import guess
 from dopl_core.planning.problem import Floats, Pays, PlanningError, pose
 
 __all__ = ["ENGINES", "Engine", "Plan", "PlanningError", "plan"]
@@ -48,45 +49,45 @@ def plan(
     *,
     engine: Engine = "cbc",
     pays: Pays = "all",
-    start: Floats | None = None,
+    start: ArrayLike | None = None,
 ) -> Plan:
     """Solve the extended LP (paper, appendix C.1) for reward [N, S] and boxes [N, S, A, S].
 
-    start, the field of an earlier plan of the same bandit, makes the lagrangian engine faster.
+    start, taken from an earlier plan of the same bandit, makes the lagrangian engine faster.
     """
     if engine not in ENGINES:
         raise PlanningError(f"engine must be one of {', '.join(ENGINES)}, not {engine!r}")
     problem = pose(reward, low, high, budget, pays)
-    n_arms, n_states, _ = problem.pay.shape
     each = arms.of(problem)
-    multiplier, bias = _unpack(start, n_arms, n_states)
+    multiplier, bias = _unpack(start, *each.pay.shape[1:])
     if engine == "lagrangian":
-        occupancy, multiplier, response = lagrangian.solve(each, problem.budget, multiplier, bias)
+        found, multiplier, response = lagrangian.solve(each, problem.budget, multiplier, bias)
+        occupancy = found.transpose(2, 1, 0)
     else:
         occupancy, multiplier = (cbc if engine == "cbc" else highs).solve(problem)
-        response = arms.respond(each, multiplier, arms.guess(bias))
-    visits = occupancy.sum(axis=2)
-    index = np.divide(occupancy[..., 1], visits, out=np.zeros_like(visits), where=visits > OCCUPIED)
+        response = arms.respond(each, multiplier, guess(bias))
+    visits = occupancy[..., 0] + occupancy[..., 1]
+    seen = visits > OCCUPIED
     return Plan(
-        value=float((occupancy * problem.pay).sum()),
+        value=float(np.vdot(occupancy, problem.pay)),
         occupancy=occupancy,
-        index=index,
-        advantage=response.advantage.T,
+        index=np.divide(occupancy[..., 1], visits, out=np.zeros(visits.shape), where=seen),
+        advantage=response.advantage.T.copy(),
         multiplier=multiplier,
         start=np.concatenate([[multiplier], response.bias.T.ravel()]),
         engine=engine,
     )
 
 
-def _unpack(start: Floats | None, n_arms: int, n_states: int) -> tuple[float, Floats]:
+def _unpack(start: ArrayLike | None, n_states: int, n_arms: int) -> tuple[float | None, Floats]:
     """The multiplier and the bias [S, N] that a start holds."""
     if start is None:
-        return 0.0, np.zeros((n_states, n_arms))
+        return None, np.zeros((n_states, n_arms))
     start = np.asarray(start, dtype=np.float64)
     size = 1 + n_arms * n_states
     if start.shape != (size,) or not np.isfinite(start).all() or start[0] < 0:
         raise PlanningError(
-            f"start must be the start of an earlier plan of {n_arms} arms with {n_states} states:"
-            f" {size} finite numbers, the first not negative"
+            f"start must come from a plan of {n_arms} arms with {n_states} states: {size} finite"
+            " numbers, the first not negative"
         )
     return float(start[0]), start[1:].reshape(n_arms, n_states).T

@@ -38,11 +38,8 @@ def solve(problem: Problem) -> tuple[Floats, float]:
     if status != pulp.LpStatusOptimal:
         raise PlanningError(f"CBC did not find an optimal plan: {pulp.LpStatus[status]}")
     x = np.array([v.varValue for v in variables[: problem.pay.size]])
-    return x.reshape(problem.pay.shape), row_dual(program, len(limit) - 1)
-
-
-def row_dual(program, i):
-    return program.get_constraint_by_name(f"c{i:07d}").pi
+    occupancy = np.maximum(x, 0.0).reshape(problem.pay.shape)
+    return occupancy, max(0.0, program.get_constraint_by_name(f"c{len(limit) - 1:07d}").pi)
 
 
 def cbc() -> pulp.LpSolver:

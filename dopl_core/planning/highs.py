@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from scipy.optimize import linprog
 
 from dopl_core.planning.model import elp
@@ -19,7 +20,9 @@ def solve(problem: Problem) -> tuple[Floats, float]:
         A_eq=model.rows[:n_equal],
         b_eq=model.limit[:n_equal],
         method="highs",
+        options={"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
     )
     if answer.status != 0:
         raise PlanningError(f"HiGHS did not find an optimal plan: {answer.message}")
-    return answer.x[: problem.pay.size].reshape(problem.pay.shape), -answer.ineqlin.marginals[-1]
+    occupancy = np.maximum(answer.x[: problem.pay.size], 0.0).reshape(problem.pay.shape)
+    return occupancy, max(0.0, -float(answer.ineqlin.marginals[-1]))

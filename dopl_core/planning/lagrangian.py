@@ -1,29 +1,41 @@
-"""The extended LP solved exactly arm by arm: only the budget couples the arms.
+"""The extended LP solved exactly arm by arm, because nothing but the budget couples the arms.
 
-For a multiplier of the budget row every arm is solved on its own (arms.py). Its optimal gain is
-convex and piecewise linear in the multiplier, and each policy gives one of its tangents.
+At a given multiplier of the budget row every arm is on its own (arms.py). Its optimal gain is
+convex and piecewise linear in the multiplier, and every optimal policy gives one of its tangents.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from dopl_core.planning.arms import FEW, Arms, Policy, Response, guess, respond
+from dopl_core.planning.arms import FEW, Arms, Response, respond
+from dopl_core.planning.chains import Policy, guess
 from dopl_core.planning.problem import Floats, PlanningError
 
 LIMIT = 200
 SAME = 1e-12
+SAMPLE = 16
 
 
 def solve(
-    arms: Arms, budget: float, multiplier: float, bias: Floats
+    arms: Arms, budget: float, multiplier: float | None, bias: Floats
 ) -> tuple[Floats, float, Response]:
-    """The optimal occupancy [N, S, A], the multiplier, and the arms' response to it.
+    """The optimal occupancy [A, S, N], the multiplier, and the arms' response to it.
 
-    The search starts at a guess of the multiplier and of the bias [S, N].
+    The search starts at a guess of the multiplier, if there is one, and of the bias [S, N].
     """
     n_arms = bias.shape[1]
-    step = 0.05 * multiplier + 0.001 * np.abs(arms.pay).max() + SAME
+    scale = float(np.abs(arms.pay).max())
+    step = 0.001 * scale + SAME
+    if multiplier is None and n_arms > SAMPLE * FEW:
+        some = np.arange(0, n_arms, SAMPLE)
+        _, multiplier, _ = solve(arms.take(some), budget * len(some) / n_arms, None, bias[:, some])
+    elif multiplier is None:
+        multiplier = 0.0
+        step = 0.1 * scale + SAME
+    step += 0.05 * multiplier
+
+    # Two multipliers with the optimum between them: low uses too much of the budget.
     left: Policy | None = None
     right: Policy | None = None
     policy = guess(bias)
@@ -34,38 +46,51 @@ def solve(
             left, low = policy, multiplier
             multiplier += step
         elif multiplier == 0.0:  # the budget is slack
-            return policy.occupancy().transpose(2, 1, 0), 0.0, answer
+            return policy.occupancy(), 0.0, answer
         else:
             right, high = policy, multiplier
             multiplier = max(0.0, multiplier - step)
         step *= 4
 
     for _ in range(LIMIT):
+        # Of each arm two tangents are known. Going up from low, arms change over from left to
+        # right where theirs cross, until the budget is met: the lowest point of what is known.
         pay, use = left.line - right.line
         differ = np.flatnonzero(use > SAME)
         crossing = pay[differ] / use[differ]
         order = crossing.argsort()
-        over = left.line[1].sum() - budget - use[differ[order]].cumsum()
-        k = min(int(np.count_nonzero(over > 0)), len(order) - 1)
-        multiplier = min(max(float(crossing[order[k]]), low), high)
-        early = np.ones(n_arms, dtype=bool)
-        early[differ[order[:k]]] = False
-        mixed = Policy(
-            np.where(early, left.line, right.line), np.where(early, left.parts, right.parts)
+        differ, crossing = differ[order], crossing[order]
+        over = left.line[1].sum() - budget - use[differ].cumsum()
+        last = min(np.count_nonzero(over > 0), len(over) - 1)
+        multiplier = min(max(float(crossing[last]), low), high)
+        changed = np.zeros(n_arms, dtype=bool)
+        changed[differ[:last]] = True
+        known = Policy(
+            np.where(changed, right.line, left.line), np.where(changed, right.parts, left.parts)
         )
-        answer = respond(arms, multiplier, mixed)
-        policy = answer.policy
-        if (policy.gain(multiplier) - mixed.gain(multiplier)).sum() <= SAME * n_arms:
+        # An arm with the same tangent at low and high has it in between.
+        if n_arms > FEW:
+            answer = respond(arms.take(differ), multiplier, known.take(differ))
+            policy = Policy(known.line.copy(), known.parts.copy())
+            policy.put(differ, answer.policy)
+        else:
+            answer = respond(arms, multiplier, known)
+            policy = answer.policy
+        if (policy.gain(multiplier) - known.gain(multiplier)).sum() <= SAME * scale * n_arms:
             break
         if policy.line[1].sum() > budget:
             low, left = multiplier, policy
         else:
             high, right = multiplier, policy
     else:
-        raise PlanningError("the multiplier did not settle")
-    occupancy = mixed.occupancy()
-    last = differ[order[k]]
-    share = min(1.0, max(0.0, 1.0 + over[k] / use[last]))
-    occupancy[..., last] *= 1 - share
-    occupancy[..., last] += share * right.take(differ[order[k:k+1]]).occupancy()[..., 0]
-    return occupancy.transpose(2, 1, 0), multiplier, answer
+        raise PlanningError(f"the multiplier did not settle between {low} and {high}")
+    occupancy = known.occupancy()
+    # One arm is left to meet the budget exactly, by following left and right in turn.
+    one = differ[last : last + 1]
+    share = min(max(1.0 + over[last] / use[one[0]], 0.0), 1.0)
+    occupancy[..., one] = (1 - share) * left.take(one).occupancy() + share * right.take(
+        one
+    ).occupancy()
+    if n_arms > FEW:
+        answer = respond(arms, multiplier, known)
+    return occupancy, multiplier, answer

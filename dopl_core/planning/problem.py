@@ -12,6 +12,7 @@ Floats = NDArray[np.float64]
 Pays = Literal["all", "active"]
 
 SUM_TOLERANCE = 1e-9  # how far the sums of a row's bounds may miss 1 by rounding
+IMPOSSIBLE = 1e-9  # transitions less likely than this are none; LP solvers drop them as well
 
 
 class PlanningError(ValueError):
@@ -64,16 +65,16 @@ def pose(reward: ArrayLike, low: ArrayLike, high: ArrayLike, budget: float, pays
         bad = most < 1 - SUM_TOLERANCE
         raise PlanningError(f"the upper bounds sum to less than 1 in the row of {_place(bad)}")
 
+    low[low < IMPOSSIBLE] = 0.0
+    high[high < IMPOSSIBLE] = 0.0
     # A row that its bounds fix is normalised, so that rounding leaves no sliver of room.
     full, filled = most <= 1 + SUM_TOLERANCE, least >= 1 - SUM_TOLERANCE
+    room = 1.0 - least
     fixed = full | filled
     if fixed.any():
-        row = np.where(full[..., None], high, low)
-        row /= row.sum(axis=-1, keepdims=True)
-        low = np.where(fixed[..., None], row, low)
-        room = np.where(fixed, 0.0, 1.0 - least)
-    else:
-        room = 1.0 - least
+        rows = np.where(full[..., None], high, low)[fixed]
+        low[fixed] = rows / rows.sum(axis=-1, keepdims=True)
+        room[fixed] = 0.0
     width = np.clip(high - low, 0.0, room[..., None])
     if pays == "all":
         pay = np.repeat(reward[:, :, None], 2, axis=2)

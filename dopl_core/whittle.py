@@ -1,5 +1,6 @@
 """Whittle indices: of arms that are known, and learned by Q-learning with rewards from duels."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ class _IndexLearner(Learner):
         super().__init__(n_arms, n_states, budget, **flow)
         self.pays = pays
         self.fit = RewardFit(n_arms, n_states, history)
+        self._first = self._arms * n_states
         self.Q = np.zeros((n_arms * n_states * 2, subsidies))
         self.tries = np.zeros(n_arms * n_states * 2, dtype=np.int64)
 
@@ -86,7 +88,11 @@ class _IndexLearner(Learner):
     def _learn(
         self, moved: IntArray, rewards: FloatArray, active: IntArray, then: IntArray
     ) -> None:
-        """One step of Q-learning for all arms: rows of Q [N] they were in, and of waiting next."""
+        """One step of Q-learning for all arms.
+
+        moved, then: [N] rows of Q they were in, and of waiting where they are now
+        rewards, active: [N, 1] what they earned, and whether they were activated
+        """
         raise NotImplementedError
 
     def _begin(self, plan: Plan, episode: int, epoch: int = 0) -> None:
@@ -105,17 +111,17 @@ class _IndexLearner(Learner):
         super().observe(states, arms, next_states)
         active = np.zeros(self.n_arms, dtype=np.int64)
         active[arms] = 1
-        first = self._arms * self.n_states
-        moved = 2 * (first + states) + active
-        self.tries[moved] += 1
-        rewards = self.fit.rewards.take(first + states)
+        codes = self._first + states
+        rewards = self.fit.rewards.take(codes)
         if self.pays == "active":
-            rewards = rewards * active
-        self._learn(moved, rewards, active, 2 * (first + next_states))
+            rewards *= active
+        moved = 2 * codes + active
+        self.tries[moved] += 1
+        self._learn(moved, rewards[:, None], active[:, None], 2 * (self._first + next_states))
 
     def _step(self, moved: IntArray) -> FloatArray:
-        """Fast time scale: 0.5 for the first 50 visits, then falling as 1/n; [N, 1]."""
-        return (0.5 / np.ceil(self.tries[moved] / 50))[:, None]
+        """Fast time scale: 0.5 / ceil(visits / 50); [N, 1]."""
+        return (0.5 / ((self.tries.take(moved) + 49) // 50))[:, None]
 
     def state(self) -> dict[str, NDArray[Any]]:
         return super().state() | self.fit.state() | {"Q": self.Q.copy(), "tries": self.tries.copy()}
@@ -140,6 +146,7 @@ class MleWibql(_IndexLearner):
         states = np.arange(n_states)
         waits = 2 * (self._arms[:, None] * n_states + states)
         self._wait_there = waits * n_states + states  # in Q, flat: waiting in x under x's subsidy
+        self._act_there = self._wait_there + n_states
 
     def make_plan(self) -> Plan:
         self.fit.update(self.wins)
@@ -151,15 +158,15 @@ class MleWibql(_IndexLearner):
     def _learn(
         self, moved: IntArray, rewards: FloatArray, active: IntArray, then: IntArray
     ) -> None:
-        Q = self.Q
-        level = Q.reshape(self.n_arms, -1, self.n_states).mean(axis=1)  # f(Q), the average reward
-        old = Q[moved]
-        goal = rewards[:, None] + np.where(active[:, None], 0.0, self.subsidy) - level
-        goal += np.maximum(Q[then], Q[then + 1])
+        Q, S = self.Q, self.n_states
+        level = np.add.reduce(Q.reshape(-1, 2 * S, S), axis=1) / (2 * S)  # f(Q), the average reward
+        old = Q.take(moved, axis=0)
+        goal = rewards + (1 - active) * self.subsidy - level
+        goal += np.maximum(Q.take(then, axis=0), Q.take(then + 1, axis=0))
         Q[moved] = old + self._step(moved) * (goal - old)
         n = (self.episode - 1) * self.horizon + self.epoch
-        slow = 0.2 / (1 + np.ceil(n * np.log(n) / 500))
-        self.subsidy += slow * (Q.take(self._wait_there + self.n_states) - Q.take(self._wait_there))
+        slow = 0.2 / (1 + math.ceil(n * math.log(n) / 500))
+        self.subsidy += slow * (Q.take(self._act_there) - Q.take(self._wait_there))
 
     def state(self) -> dict[str, NDArray[Any]]:
         return super().state() | {"subsidy": self.subsidy.copy()}
@@ -195,8 +202,8 @@ class MleQwic(_IndexLearner):
         self, moved: IntArray, rewards: FloatArray, active: IntArray, then: IntArray
     ) -> None:
         Q = self.Q
-        old = Q[moved]
-        goal = self.DISCOUNT * np.maximum(Q[then], Q[then + 1])
-        goal += np.where(active, rewards, 0.0)[:, None]
-        goal += np.where(active[:, None], 0.0, rewards[:, None] + self.GRID)
+        old = Q.take(moved, axis=0)
+        goal = np.maximum(Q.take(then, axis=0), Q.take(then + 1, axis=0))
+        goal *= self.DISCOUNT
+        goal += rewards + (1 - active) * self.GRID
         Q[moved] = old + self._step(moved) * (goal - old)

@@ -1,0 +1,81 @@
+"""What simulating costs: an epoch outside planning, and an episode of each learner in CPAP."""
+
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from dopl_core import metrics
+from dopl_core.runs import LEARNERS, Run
+from dopl_core.simulator import References, play, play_episode
+from dopl_core.world import SimulatedWorld
+
+HORIZON = 100
+BARS = {"dopl": 8.0, "mle_wibql": 20.0, "mle_qwic": 20.0}  # ms an episode
+
+
+def main() -> None:
+    """Print both, each beside what it may cost."""
+    yardstick = _numpy_add()
+    print(f"simulation: numpy.add on a 20-vector takes {yardstick * 1e6:.2f} us")
+    epoch = _epoch()
+    print(
+        f"an epoch outside planning, N=20: {epoch * 1e6:.1f} us, {epoch / yardstick:.0f} such "
+        "additions (bar: 60 us)"
+    )
+    print(f"an episode, CPAP, H={HORIZON}, paper's confidence and ties, lagrangian:")
+    for learner in LEARNERS:
+        episode, reference, error = _episode(learner, "paper")
+        bar = f" (bar: {BARS[learner]:.0f} ms)" if learner in BARS else ""
+        print(
+            f"  {learner:10} {episode * 1e3:5.1f} ms{bar}; references {reference / episode:.2f} of "
+            f"it, metrics {error / episode:.3f} of it"
+        )
+    episode, _, _ = _episode("dopl", "calibrated", 20)
+    print(f"  dopl, calibrated: {episode * 1e3:.1f} ms")
+
+
+def _numpy_add() -> float:
+    vector = np.ones(20)
+    times = []
+    for _ in range(30):
+        started = perf_counter()
+        for _ in range(1000):
+            np.add(vector, vector)
+        times.append((perf_counter() - started) / 1000)
+    return min(times)
+
+
+def _epoch() -> float:
+    """Act, pay, ask, answer, record, step, observe: seconds an epoch, in the quietest episode."""
+    run = Run("cpap", "random", 0, 30, HORIZON)
+    learner, world = run.make_learner(run.bandit()), SimulatedWorld(run.bandit(), 0)
+    times = []
+    for _ in range(40):
+        learner.replan()
+        started = perf_counter()
+        play_episode(learner, world)
+        times.append((perf_counter() - started) / HORIZON)
+    return min(times)
+
+
+def _episode(learner: str, confidence: str, episodes: int = 60) -> tuple[float, float, float]:
+    """Median seconds of an episode, of its references, and of its metrics."""
+    settings = {"confidence": confidence, "ties": "paper", "restart": True}
+    run = Run("cpap", learner, 0, episodes, HORIZON, **settings)  # type: ignore[arg-type]
+    truth = metrics.truth(run.bandit())
+    player, world = run.make_learner(truth.bandit), SimulatedWorld(truth.bandit, 0, restart=True)
+    references = References(truth.bandit, truth.oracle, world.states)
+    times = []
+    for _, seconds in play(player, world, episodes):
+        played = perf_counter()
+        references.play(world, player.tie_keys)
+        referred = perf_counter()
+        metrics.errors(player, truth)
+        times.append((seconds, referred - played, perf_counter() - referred))
+    episode, reference, error = (median(column) for column in zip(*times, strict=True))
+    return episode, reference, error
+
+
+if __name__ == "__main__":
+    main()

@@ -11,8 +11,8 @@ from dopl_core.bandit import IntArray
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.fold import Arrays
+from dopl_core.studies.queries import COUNTED
 from dopl_core.studies.tables import DUELS, PLANS, TRANSITIONS, milliseconds
-from dopl_core.studies.turn import COUNTED
 
 PURPOSES = ("policy", "repeat", "gold", "practice")
 

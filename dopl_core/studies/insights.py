@@ -10,8 +10,9 @@ from sqlalchemy.engine import Connection
 from dopl_core.bandit import ACT, WAIT
 from dopl_core.studies import fold, schema
 from dopl_core.studies.config import StudyConfig
+from dopl_core.studies.queries import COUNTED
 from dopl_core.studies.store import Store, StudyError
-from dopl_core.studies.turn import COUNTED, Record, config_of, study_row
+from dopl_core.studies.turn import Record, config_of, study_row
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -69,11 +69,15 @@ class Store:
                 yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """One transaction, on disk when the block is left, undone when it fails."""
+    def write(self, promise: bool = True) -> Iterator[Connection]:
+        """One transaction, on disk when the block is left, undone when it fails.
+
+        promise: False where nobody is told: a lease lost in a power cut is simply given again.
+        Then SQLite does not wait for the disk; the next promise waits for both.
+        """
         turn = self._turn if self.is_sqlite else nullcontext()
         with self._plainly(), turn, self.engine.connect() as connection:
-            connection.execution_options(dopl_write=True)
+            connection.execution_options(dopl_write="FULL" if promise else "NORMAL")
             with connection.begin():
                 yield connection
 
@@ -138,14 +142,16 @@ def _sqlite(address: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _: Any) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
-        # FULL: an answer is on disk before anyone is told that it is saved.
-        connection.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
+        # FULL: an answer is on disk before anyone is told that it is saved.
+        synchronous = connection.get_execution_options().get("dopl_write")
+        if synchronous and synchronous != connection.info.get("synchronous"):
+            connection.exec_driver_sql(f"PRAGMA synchronous = {synchronous}")
+            connection.info["synchronous"] = synchronous
         # A writer that begins as a reader can find the database changed under it, and fail.
-        writes = connection.get_execution_options().get("dopl_write")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if synchronous else "BEGIN")
 
     return engine
 

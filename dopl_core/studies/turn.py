@@ -10,19 +10,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, CursorResult
 
-from dopl_core.studies import schema
+from dopl_core.studies import queries, schema
 from dopl_core.studies.config import StudyConfig, from_json
 from dopl_core.studies.store import Store, StudyError
 
 Record = Any  # a row of the database: its columns are attributes
 
-COUNTED = ("left", "right", "tie", "skip")  # outcomes that are answers
-
 _HEARD = {"answered", "undone", "observed", "planned"}  # events that the learner counts
-
-_COLUMNS = [c for c in schema.studies.c if c.name != "config"]
+_EVENT = ("annotator", "impression", "duel", "outcome", "body")
 
 
 class Turn:
@@ -54,6 +51,10 @@ class Turn:
         """Somebody is making the plan, as far as is known."""
         return self.planner is not None and (self.planner_until or 0) > self.now
 
+    def run(self, statement: Any, **values: Any) -> CursorResult[Any]:
+        """Execute a statement of queries.py."""
+        return self.connection.execute(statement, values)
+
     def append(self, kind: str, **columns: Any) -> None:
         """Add an event; `body` is written as JSON."""
         self.seq += 1
@@ -61,16 +62,13 @@ class Turn:
             self.heard = self.seq
         if "body" in columns:
             columns["body"] = to_text(columns["body"])
-        values = {"study": self.study, "seq": self.seq, "at": self.now, "kind": kind} | columns
-        self.connection.execute(sa.insert(schema.events), values)
+        values = {name: columns.get(name) for name in _EVENT}
+        self.run(queries.EVENT, study=self.study, seq=self.seq, at=self.now, kind=kind, **values)
 
     def write_back(self) -> None:
         after = self._values()
-        changed = {name: after[name] for name in after if after[name] != self._before[name]}
-        if changed:
-            table = schema.studies
-            where = table.c.id == self.study
-            self.connection.execute(sa.update(table).where(where).values(changed))
+        if after != self._before:
+            self.run(queries.UPDATE_STUDY, at_study=self.study, **after)
 
     def _values(self) -> dict[str, Any]:
         names = "status seq heard episode epoch asked given planner planner_until"
@@ -78,18 +76,25 @@ class Turn:
 
 
 @contextmanager
-def take_turn(store: Store, study: str) -> Iterator[Turn]:
-    """Be the only writer of a study; what was done is on disk when the block is left."""
-    with store.write() as connection:
-        turn = Turn(store, connection, study_row(connection, study, lock=True))
+def take_turn(
+    store: Store, study: str | None = None, *, impression: int | None = None, promise: bool = True
+) -> Iterator[Turn]:
+    """Be the only writer of a study, or of an impression's; see Store.write for `promise`."""
+    with store.write(promise) as connection:
+        if impression is not None:
+            values = {"impression": impression}
+            study = connection.execute(queries.STUDY_OF, values).scalar()
+            if study is None:
+                raise StudyError(f"impression {impression} was never shown")
+        turn = Turn(store, connection, study_row(connection, str(study), lock=True))
         yield turn
         turn.write_back()
 
 
 def study_row(connection: Connection, study: str, lock: bool = False) -> Record:
     """The study's row without its configuration."""
-    query = sa.select(*_COLUMNS).where(schema.studies.c.id == study)
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    query = queries.LOCKED_STUDY if lock else queries.STUDY
+    row = connection.execute(query, {"study": study}).one_or_none()
     if row is None:
         raise StudyError(f'there is no study "{study}"')
     return row
@@ -99,8 +104,8 @@ def config_of(store: Store, connection: Connection, row: Record) -> StudyConfig:
     """The configuration of a study, parsed once in a process."""
     key = (row.id, row.config_digest)
     if key not in store.configs:
-        query = sa.select(schema.studies.c.config).where(schema.studies.c.id == row.id)
-        store.configs[key] = from_json(connection.execute(query).scalar_one())
+        content = connection.execute(queries.CONFIG, {"study": row.id}).scalar_one()
+        store.configs[key] = from_json(content)
     config: StudyConfig = store.configs[key]
     return config
 

@@ -1,0 +1,126 @@
+"""The statements behind every click, made once: building one costs more than running it."""
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam as given
+
+from dopl_core.studies import schema
+
+COUNTED = ("left", "right", "tie", "skip")  # outcomes that are answers
+
+_s, _a, _d, _i = schema.studies.c, schema.annotators.c, schema.duels.c, schema.impressions.c
+_CHANGING = (
+    *("status", "seq", "heard", "episode", "epoch", "asked", "given"),
+    *("planner", "planner_until"),
+)
+
+STUDY = sa.select(*(c for c in _s if c.name != "config")).where(_s.id == given("study"))
+LOCKED_STUDY = STUDY.with_for_update()
+STUDY_OF = sa.select(_i.study).where(_i.id == given("impression"))
+CONFIG = sa.select(_s.config).where(_s.id == given("study"))
+UPDATE_STUDY = (
+    sa.update(schema.studies)
+    .where(_s.id == given("at_study"))
+    .values({name: given(name) for name in _CHANGING})
+)
+EVENT = sa.insert(schema.events)
+
+# In an update a parameter may not be called as a column is: at_study, at_impression.
+_this_person = sa.and_(_a.study == given("at_study"), _a.name == given("annotator"))
+PERSON = sa.select(schema.annotators).where(_this_person)
+NEW_PERSON = sa.insert(schema.annotators)
+ANSWERED = (
+    sa.update(schema.annotators)
+    .where(_this_person)
+    .values(answers=_a.answers + given("more"), last=given("impression"))
+)
+PRACTISED = sa.update(schema.annotators).where(_this_person).values(practised=True)
+REPEATED = sa.update(schema.annotators).where(_this_person).values(repeats=_a.repeats + 1)
+
+_sides = (_d.left_arm, _d.left_state, _d.right_arm, _d.right_state)
+_place = (_d.episode, _d.epoch, _d.number, _d.purpose)
+_with_duel = sa.select(
+    *(c for c in _i if c.name != "study"), *_place, *_sides, _d.ratings, _d.given
+).join_from(schema.impressions, schema.duels, _i.duel == _d.id)
+_of_person = sa.and_(_i.study == given("study"), _i.annotator == given("annotator"))
+
+IMPRESSION = _with_duel.where(_i.id == given("impression"))
+OPEN = _with_duel.where(_of_person, _i.outcome.is_(None)).order_by(_i.id.desc()).limit(1)
+BEFORE = (
+    sa.select(_i.id)
+    .where(_of_person, _i.outcome.in_(COUNTED))
+    .order_by(_i.answered_at.desc(), _i.id.desc())
+    .limit(1)
+)
+_held = (
+    sa.select(_i.id, _i.duel, _i.annotator, _d.purpose)
+    .join_from(schema.impressions, schema.duels, _i.duel == _d.id)
+    .where(_i.outcome.is_(None))
+)
+OVERDUE = _held.where(_i.study == given("study"), _i.expires_at < given("now"))
+HELD_BY_OTHERS = _held.where(_i.duel == given("duel"), _i.id != given("impression"))
+SHOW = sa.insert(schema.impressions).returning(_i.id)
+SHOW_AGAIN = (
+    sa.update(schema.impressions)
+    .where(_i.id == given("at_impression"))
+    .values(shown_at=given("shown_at"), expires_at=given("expires_at"), outcome=None)
+)
+CLOSE = (
+    sa.update(schema.impressions)
+    .where(_i.id == given("at_impression"))
+    .values(outcome=given("outcome"))
+)
+ANSWER = (
+    sa.update(schema.impressions)
+    .where(_i.id == given("at_impression"))
+    .values(
+        outcome=given("outcome"),
+        answered_at=given("answered_at"),
+        response_ms=given("response_ms"),
+    )
+)
+SKIP_OPEN_PRACTICE = (
+    sa.update(schema.impressions)
+    .where(_i.annotator == given("at_annotator"), _i.outcome.is_(None))
+    .where(
+        _i.duel.in_(sa.select(_d.id).where(_d.study == given("at_study"), _d.purpose == "practice"))
+    )
+    .values(outcome="skip", answered_at=given("now"))
+)
+
+# The first duel that this person has not answered, with their own impression if its lease ran out.
+_own = sa.and_(
+    _i.duel == _d.id,
+    _i.annotator == given("annotator"),
+    sa.or_(_i.outcome.is_(None), _i.outcome != "undone"),
+)
+_unseen = (
+    sa.select(_d.id.label("duel"), *_place, *_sides, _i.id.label("impression"))
+    .join_from(schema.duels, schema.impressions, _own, isouter=True)
+    .where(_d.study == given("study"), _d.episode == given("episode"))
+    .where(sa.or_(_i.id.is_(None), _i.outcome == "expired"))
+    .order_by(_d.id)
+    .limit(1)
+)
+QUEUED = _unseen.where(schema.FREE)
+PRACTICE = _unseen.where(_d.purpose == "practice")
+COUNT = (
+    sa.update(schema.duels)
+    .where(_d.id == given("duel"))
+    .values(given=_d.given + given("more_given"), held=_d.held + given("more_held"))
+)
+
+_mine = (
+    sa.select(*_place[:3], *_sides)
+    .join_from(schema.impressions, schema.duels, _i.duel == _d.id)
+    .where(_of_person, _d.purpose == "policy", _i.outcome.in_(COUNTED[:3]))
+    .order_by(_i.answered_at, _i.id)
+)
+TO_REPEAT = _mine.offset(given("skip_first")).limit(1)
+DUEL_AT = sa.select(_d.id.label("duel"), *_place, *_sides, sa.null().label("impression")).where(
+    _d.study == given("study"),
+    _d.episode == given("episode"),
+    _d.epoch == given("epoch"),
+    _d.number == given("number"),
+    _d.purpose == given("purpose"),
+)
+NEW_DUEL = sa.insert(schema.duels).returning(_d.id)

@@ -1,9 +1,10 @@
 """Sweeps that the app starts: each in a process of its own, and in a folder that says all of it.
 
-run.json beside the sweep's own files: the runs, the process that plays them, since when, and
+run.json beside the sweep's own files: what is played, the process that plays it, since when, and
 whether a person stopped it. So a page may be left, and a server restarted, while it goes on.
 """
 
+import io
 import json
 import os
 import secrets
@@ -17,17 +18,58 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from dopl_core import results
-from dopl_core.runs import Run
+from dopl_core.runs import grid
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "data" / "runs"
 
 Status = Literal["running", "finished", "stopped", "failed"]
+Measure = Literal["reward", "cumulative_regret", "index_error"]
 
 _NICE = 10  # simulations give way to clicks
+_POINTS = {
+    "reward": 40,
+    "cumulative_regret": 200,
+    "index_error": 100,
+}  # of a curve; noise is averaged
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is played: each learner with seeds 0, 1, ... in one environment."""
+
+    environment: str
+    learners: tuple[str, ...]
+    confidence: str
+    episodes: int
+    horizon: int
+    seeds: int
+
+    def __post_init__(self) -> None:
+        if not self.learners:
+            raise ValueError("no learner is chosen: choose one at least")
+        if self.seeds < 1:
+            raise ValueError(f"seeds is {self.seeds}: at least 1 needed")
+        grid(
+            [self.environment],
+            self.learners,
+            [0],
+            episodes=self.episodes,
+            horizon=self.horizon,
+            confidence=self.confidence,
+        )
+
+    @property
+    def title(self) -> str:
+        seeds = f"{self.seeds} seed{'s' if self.seeds > 1 else ''}"
+        return (
+            f"{self.environment}, {self.confidence}: {', '.join(self.learners)}; "
+            f"{self.episodes} episodes of {self.horizon}, {seeds}"
+        )
 
 
 @dataclass(frozen=True)
@@ -40,9 +82,8 @@ class Simulation:
 
     id: str
     folder: Path
-    runs: tuple[Run, ...]
+    settings: Settings
     status: Status
-    started: float
     done: int
     total: int
     seconds_left: float | None
@@ -50,11 +91,7 @@ class Simulation:
 
     @property
     def title(self) -> str:
-        run = self.runs[0]
-        learners = ", ".join(dict.fromkeys(r.learner for r in self.runs))
-        seeds = len({r.seed for r in self.runs})
-        size = f"{run.episodes} episodes of {run.horizon}, {seeds} seed{'s' if seeds > 1 else ''}"
-        return f"{Path(run.environment).stem}: {learners} ({run.confidence}), {size}"
+        return self.settings.title
 
     def rows(self) -> pd.DataFrame:
         """What has been played by now: the columns of episodes.csv."""
@@ -63,12 +100,12 @@ class Simulation:
         return results.read(self.folder)
 
 
-def start(runs: Sequence[Run], *, jobs: int = 1, folder: Path | None = None) -> str:
-    """Play runs that differ in learner and seed only; the id of their simulation."""
+def start(settings: Settings, *, jobs: int = 1) -> str:
+    """Play in the background; the simulation's id."""
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-    place = home(folder) / name
-    place.mkdir(parents=True)
-    _launch(place, {"runs": [asdict(run) for run in runs], "jobs": jobs})
+    folder = home() / name
+    folder.mkdir(parents=True)
+    _launch(folder, {"settings": asdict(settings), "jobs": jobs})
     return name
 
 
@@ -92,49 +129,98 @@ def delete(simulation: Simulation) -> None:
     shutil.rmtree(simulation.folder)
 
 
-def find(name: str, folder: Path | None = None) -> Simulation:
+def find(name: str) -> Simulation:
     """A simulation as it stands now."""
-    place = home(folder) / Path(name).name
-    if not (place / "run.json").exists():
+    folder = home() / Path(name).name
+    if not (folder / "run.json").exists():
         raise ValueError(f'there is no simulation "{name}"')
-    about = _about(place)
-    runs = tuple(Run(**run) for run in about["runs"])
-    done, total = _count(place), sum(run.episodes for run in runs)
+    about = _about(folder)
+    settings = Settings(**(about["settings"] | {"learners": tuple(about["settings"]["learners"])}))
+    alive, done = _is_alive(about["pid"]), _count(folder)
+    total = settings.episodes * settings.seeds * len(settings.learners)
     status: Status = "failed"
-    if _is_alive(about["pid"]):
+    if alive:
         status = "running"
     elif done >= total:
         status = "finished"
     elif about["stopped"]:
         status = "stopped"
     played, took = done - about["had"], time.time() - about["started"]
-    left = took * (total - done) / played if status == "running" and played > 0 else None
-    trouble = _last_words(place) if status == "failed" else ""
-    return Simulation(name, place, runs, status, about["started"], done, total, left, trouble)
+    left = took * (total - done) / played if alive and played > 0 else None
+    trouble = _last_words(folder) if status == "failed" else ""
+    return Simulation(name, folder, settings, status, done, total, left, trouble)
 
 
-def find_all(folder: Path | None = None) -> list[Simulation]:
+def find_all() -> list[Simulation]:
     """All simulations, the newest first."""
-    places = sorted(home(folder).glob("*/run.json"), reverse=True)
-    return [find(place.parent.name, folder) for place in places]
+    return [find(about.parent.name) for about in sorted(home().glob("*/run.json"), reverse=True)]
 
 
-def home(folder: Path | None = None) -> Path:
+def home() -> Path:
     """Where simulations are kept: DOPL_RUNS, else data/runs."""
-    return folder or Path(os.environ.get("DOPL_RUNS") or FOLDER)
+    return Path(os.environ.get("DOPL_RUNS") or FOLDER)
 
 
-def _launch(place: Path, about: dict[str, Any]) -> None:
-    runs = [Run(**run) for run in about["runs"]]
-    first = runs[0]
-    command = [sys.executable, "-m", "dopl_core.cli", "simulate", first.environment, "--learner"]
-    command += dict.fromkeys(run.learner for run in runs)
-    for option in ("confidence", "engine", "design", "ties", "episodes", "horizon", "temperature"):
-        command += [f"--{option}", str(getattr(first, option))]
-    command += ["--seeds", str(len({run.seed for run in runs})), "--jobs", str(about["jobs"])]
-    command += ["--environment-seed", str(first.environment_seed), "--out", str(place)]
-    command += ["--restart"] if first.restart else []
-    with open(place / "log.txt", "ab") as log:
+def curves(simulations: Sequence[Simulation], measure: Measure) -> pd.DataFrame:
+    """Means over seeds against the epochs played: columns run, learner, epochs, value.
+
+    Neighbouring episodes are averaged where a curve has more points than a screen can show. The
+    oracle and random help on the same luck are curves too, where a reward is asked for.
+    """
+    parts = []
+    for number, simulation in enumerate(simulations, 1):
+        rows = simulation.rows()
+        if rows.empty:
+            continue
+        values = {str(name): own for name, own in rows.groupby("learner", sort=False)}
+        if measure == "reward":
+            for reference in ("oracle", "random"):
+                if reference not in values:
+                    values[reference] = rows.assign(reward=rows[f"{reference}_reward"])
+        for learner, own in values.items():
+            last = own.groupby("seed").episode.max().min()  # where all seeds have got to
+            mean = own[own.episode <= last].groupby("episode")[measure].mean()
+            width = max(1, -(-len(mean) // _POINTS[measure]))
+            mean = mean.groupby((np.arange(len(mean)) // width + 1) * width).mean()
+            part = pd.DataFrame({"epochs": mean.index * simulation.settings.horizon, "value": mean})
+            if measure == "cumulative_regret":
+                part["value"] *= simulation.settings.horizon
+            parts.append(part.assign(run=str(number), learner=learner))
+    columns = ["run", "learner", "epochs", "value"]
+    return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def finding(curves: pd.DataFrame) -> str:
+    """What the curves of rewards say of the first run: where DOPL is between random and oracle."""
+    first = curves[curves.run == curves.run.iloc[0]]
+    late = first[first.epochs > 0.8 * first.epochs.max()].groupby("learner").value.mean()
+    gap = late["oracle"] - late["random"]
+    if "dopl" not in late or gap <= 0:
+        return "Rewards against the epochs played"
+    share = (late["dopl"] - late["random"]) / gap
+    return (
+        f"After {first.epochs.max()} epochs DOPL gains {share:.0%} of what the oracle, who knows "
+        "everything, gains over random help"
+    )
+
+
+def picture(simulation: Simulation) -> bytes:
+    """The paper's picture of a simulation as PNG."""
+    from dopl_core.figures import reward_and_regret  # slow to import, and seldom needed
+
+    buffer = io.BytesIO()
+    reward_and_regret(simulation.rows(), buffer, simulation.title)
+    return buffer.getvalue()
+
+
+def _launch(folder: Path, about: dict[str, Any]) -> None:
+    given = about["settings"]
+    command = [sys.executable, "-m", "dopl_core.cli", "simulate", given["environment"]]
+    command += ["--learner", *given["learners"], "--confidence", given["confidence"]]
+    for option in ("episodes", "horizon", "seeds"):
+        command += [f"--{option}", str(given[option])]
+    command += ["--jobs", str(about["jobs"]), "--out", str(folder)]
+    with open(folder / "log.txt", "ab") as log:
         process = subprocess.Popen(
             command,
             cwd=ROOT,
@@ -144,24 +230,24 @@ def _launch(place: Path, about: dict[str, Any]) -> None:
             start_new_session=True,
         )
     os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
-    now = {"pid": process.pid, "started": time.time(), "had": _count(place), "stopped": False}
-    _note(place, about | now)
+    now = {"pid": process.pid, "started": time.time(), "had": _count(folder), "stopped": False}
+    _note(folder, about | now)
 
 
-def _about(place: Path) -> dict[str, Any]:
-    about: dict[str, Any] = json.loads((place / "run.json").read_text("utf-8"))
+def _about(folder: Path) -> dict[str, Any]:
+    about: dict[str, Any] = json.loads((folder / "run.json").read_text("utf-8"))
     return about
 
 
-def _note(place: Path, about: dict[str, Any]) -> None:
-    new = place / "run.json.new"
+def _note(folder: Path, about: dict[str, Any]) -> None:
+    new = folder / "run.json.new"
     new.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    os.replace(new, place / "run.json")
+    os.replace(new, folder / "run.json")
 
 
-def _count(place: Path) -> int:
+def _count(folder: Path) -> int:
     """Rows there are by now."""
-    rows = place / "episodes.csv"
+    rows = folder / "episodes.csv"
     return max(0, rows.read_bytes().count(b"\n") - 1) if rows.exists() else 0
 
 
@@ -178,7 +264,7 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-def _last_words(place: Path) -> str:
-    log = place / "log.txt"
+def _last_words(folder: Path) -> str:
+    log = folder / "log.txt"
     lines = log.read_text("utf-8", errors="replace").strip().splitlines() if log.exists() else []
     return lines[-1][:300] if lines else "it ended without a word"

@@ -1,10 +1,13 @@
 """What every page needs: the store, the planner, who is here, and words that stay words."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +16,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from dopl_core import cards
 from dopl_core.planner import Planner
 from dopl_core.studies import access, csvtext, service
+from dopl_core.studies.running import last_states
 
 HERE = Path(__file__).parent
 
@@ -160,6 +164,18 @@ def open_duels(study: str) -> None:
     st.switch_page("pages/annotate.py", query_params={"study": study})
 
 
+def address() -> str:
+    """Where the app is, as its visitors know it."""
+    parts = urlsplit(st.context.url or "")
+    return f"{parts.scheme}://{parts.netloc}" + parts.path.rpartition("/")[0]
+
+
+def run_beside(*command: object) -> None:
+    """Run a dopl command in a process of its own."""
+    words = [sys.executable, "-m", "dopl_core.cli", *map(str, command)]
+    subprocess.Popen(words, cwd=HERE.parent, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
 def own_numbers(study: str, person: str) -> None:
     """A person's own answers: how many, how fast, and all of them as CSV."""
     own = service.answers(store(), study, person)
@@ -177,3 +193,11 @@ def csv(frame: pd.DataFrame) -> str:
     """A table as CSV that no spreadsheet runs."""
     cells = frame.astype(object).where(frame.notna(), None)
     return csvtext.write(list(frame.columns), cells.itertuples(index=False))
+
+
+def present_states(study: service.Study) -> dict[str, str]:
+    """Where everybody is, as last reported: arm id -> state."""
+    config = study.config
+    with store().read() as connection:
+        states = last_states(connection, config, study.id)
+    return {a.id: config.states[s].label for a, s in zip(config.arms, states, strict=True)}

@@ -1,8 +1,245 @@
-"""studies."""
+"""Studies: make them, invite people, see whom to help, say how everybody is, keep the data."""
 
+from dataclasses import replace
+
+import pandas as pd
 import streamlit as st
 
+from dopl_core import findings
+from dopl_core.studies import access, service
+from dopl_core.studies.service import Study
+from pages import _create
 from pages import _shared as ui
 
 ui.owner_only()
-st.title("studies")
+
+WAITS = {
+    "annotators": "waiting for answers",
+    "owner": "waiting for your report",
+    "plan": "planning",
+    "nobody": "complete",
+}
+
+
+def everything() -> None:
+    """All studies, and the ways to get another."""
+    st.title("Studies", anchor=False)
+    studies = service.list_studies(ui.store())
+    listed, new, imported = st.tabs(
+        [f"Your studies ({len(studies)})", "New study", "Import"],
+        default="New study" if not studies else None,
+    )
+    with listed:
+        for study in studies:
+            row = st.container(border=True, horizontal=True, vertical_alignment="center")
+            row.text(study.title, width="stretch")
+            row.text(words(study))
+            if row.button("Open", key=f"open-{study.id}"):
+                st.query_params["study"] = study.id
+                st.rerun()
+        if not studies:
+            st.markdown("There are none yet. Make one in *New study*.")
+    with new:
+        _create.form()
+    with imported:
+        import_bundle()
+
+
+def import_bundle() -> None:
+    st.markdown("A bundle is a zip that was exported from a study, here or elsewhere.")
+    upload = st.file_uploader("Bundle (zip)", type="zip", key="bundle")
+    if upload and st.button("Import", type="primary", key="import"):
+        with ui.said_plainly():
+            st.query_params["study"] = service.import_bundle(ui.store(), upload.getvalue())
+            st.rerun()
+
+
+def words(study: Study) -> str:
+    where = study.status if study.status != "running" else WAITS[study.waits_for]
+    return f"{study.answers} answers, plan {study.episode}, {where}"
+
+
+def one(study: Study) -> None:
+    """All about one study."""
+    if st.button("All studies", icon=":material/arrow_back:", type="tertiary"):
+        del st.query_params["study"]
+        st.rerun()
+    st.title(ui.plain(study.title), anchor=False)
+    numbers(study.id)
+    with st.container(horizontal=True):
+        if st.button("Answer duels", type="primary", disabled=study.status != "running"):
+            ui.open_duels(study.id)
+        if st.button("Insights", icon=":material/insights:"):
+            st.switch_page("pages/insights.py", query_params={"study": study.id})
+        status_buttons(study)
+    tabs = ["Whom to help now", "Invite", "Rehearse", "Data"]
+    if study.config.world == "observed":
+        tabs.insert(1, "Report")
+    places = dict(zip(tabs, st.tabs(tabs), strict=True))
+    with places["Whom to help now"]:
+        help_now(study)
+    if "Report" in places:
+        with places["Report"]:
+            report(study)
+    with places["Invite"]:
+        invites(study)
+    with places["Rehearse"]:
+        rehearse(study)
+    with places["Data"]:
+        data(study)
+
+
+@st.fragment(run_every=3.0)
+def numbers(study_id: str) -> None:
+    """How far it is, live."""
+    study = service.get_study(ui.store(), study_id)
+    if study.plan_due:
+        ui.planner().ask(study_id)  # the server was stopped before it could
+    columns = st.columns(4)
+    columns[0].metric("Answers", study.answers)
+    columns[1].metric("This round", f"{study.given} of {study.asked}")
+    columns[2].metric("Plan", study.episode)
+    columns[3].metric("People", study.annotators)
+    st.caption(f"{study.status}, {WAITS[study.waits_for]}")
+
+
+def status_buttons(study: Study) -> None:
+    if study.status == "running":
+        act("Pause", "pause", service.pause_study, study)
+    else:
+        act("Reopen", "reopen", service.reopen_study, study)
+    if study.status != "closed":
+        act("Close", "close", service.close_study, study)
+
+
+def act(label: str, key: str, do, study: Study) -> None:
+    st.button(label, key=key, on_click=do, args=(ui.store(), study.id))
+
+
+def help_now(study: Study) -> None:
+    table = findings.help_table(service.epoch_list(ui.store(), study.id))
+    st.markdown(
+        f"**{len(table)} of {study.config.n_arms} to help now**, the most urgent first, by plan "
+        f"{study.episode}."
+    )
+    st.dataframe(table, hide_index=True, column_config={"why": st.column_config.Column(width=420)})
+    st.download_button("This list (CSV)", ui.csv(table), f"{study.id}-list.csv", "text/csv")
+
+
+def report(study: Study) -> None:
+    """Where everybody is now, by table or by file."""
+    st.markdown(
+        f"**Epoch {study.epoch + 1} of {study.config.horizon}:** after helping those on the list, "
+        "say where everybody is now. Everybody starts where they were; change what has changed."
+    )
+    config = study.config
+    now = ui.present_states(study)
+    table = pd.DataFrame(
+        {
+            "id": [arm.id for arm in config.arms],
+            "name": [arm.label for arm in config.arms],
+            "state": [now[arm.id] for arm in config.arms],
+        }
+    )
+    edited = st.data_editor(
+        table,
+        hide_index=True,
+        disabled=["id", "name"],
+        column_config={
+            "state": st.column_config.SelectboxColumn(
+                "state now", options=[s.label for s in config.states], required=True
+            )
+        },
+        key=f"report-{study.episode}-{study.epoch}",
+    )
+    st.button(
+        "Report these states",
+        type="primary",
+        key="report",
+        on_click=send_report,
+        args=(study, dict(zip(edited.id, edited.state, strict=True)), None),
+    )
+    upload = st.file_uploader("or a CSV with id and state", type="csv", key="report-file")
+    if upload and st.button("Report this file", key="report-csv"):
+        with ui.said_plainly():
+            read = service.read_report(upload.getvalue(), config, upload.name)
+            send_report(study, read.states, read.columns)
+            st.rerun()
+
+
+def send_report(study: Study, states, columns) -> None:
+    if service.observe(ui.store(), study.id, states, columns):
+        ui.planner().wait(study.id, seconds=20)
+
+
+def invites(study: Study) -> None:
+    """A link for each person; it is shown once, for only its hash is kept."""
+    name = st.text_input("Name of the person to invite", key="invitee")
+    if st.button("Make a link", key="invite", disabled=not name.strip()):
+        with ui.said_plainly():
+            token = access.invite(ui.store(), study.id, name)
+            st.markdown(f"Send this to {ui.plain(name)}. It is shown once, and opens only duels.")
+            st.code(f"{ui.address()}/annotate?invite={token}", language=None, wrap_lines=True)
+    for invite in access.invites(ui.store(), study.id):
+        row = st.container(border=True, horizontal=True, vertical_alignment="center")
+        row.text(invite.annotator, width="stretch")
+        if invite.revoked_at:
+            row.text("revoked")
+        else:
+            row.button(
+                "Revoke",
+                key=f"revoke-{invite.annotator}-{invite.made_at}",
+                on_click=access.revoke,
+                args=(ui.store(), study.id, invite.annotator),
+            )
+
+
+def rehearse(study: Study) -> None:
+    """Simulated annotators play a copy, so that no made-up answer is among the real ones."""
+    st.markdown(
+        "Let simulated annotators answer a copy of this study, through the same doors as people: "
+        "see how long a round takes, and what the insights will look like."
+    )
+    left, right = st.columns(2)
+    people = left.number_input("Annotators", 1, 50, 5, key="rehearsal-people")
+    answers = right.number_input("Answers", 1, 5000, 200, key="rehearsal-answers")
+    if st.button("Rehearse on a copy", key="rehearse"):
+        config = replace(study.config, title=f"Rehearsal: {study.title}")
+        copy = service.create_study(ui.store(), config)
+        ui.run_beside(
+            "rehearse", copy, "--annotators", people, "--answers", answers, "--think", 0.4
+        )
+        st.query_params["study"] = copy
+        st.rerun()
+
+
+def data(study: Study) -> None:
+    """Export, and delete."""
+    st.download_button(
+        "Everything as a bundle (zip)",
+        lambda: service.export_bundle(ui.store(), study.id),
+        f"{study.id}.zip",
+        "application/zip",
+        key="export",
+    )
+    st.download_button(
+        "All answers (CSV)",
+        lambda: ui.csv(service.answers(ui.store(), study.id)),
+        f"{study.id}-answers.csv",
+        "text/csv",
+    )
+    with st.expander("Delete this study"):
+        sure = st.checkbox("Yes, remove it with all its answers, for ever", key="sure")
+        if st.button("Delete", key="delete", disabled=not sure):
+            service.delete_study(ui.store(), study.id)
+            del st.query_params["study"]
+            st.rerun()
+
+
+chosen = st.query_params.get("study")
+if chosen is None:
+    everything()
+else:
+    with ui.said_plainly(stop=True):
+        found = service.get_study(ui.store(), chosen)
+    one(found)

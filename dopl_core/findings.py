@@ -1,0 +1,195 @@
+"""What the tables of a study say, in words: reasons, and charts whose titles are findings."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dopl_core.studies.insights import Helped
+
+_Z = 1.96  # 95 % intervals
+_BINS = 200  # a chart needs no more points
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A chart's title, which says what it shows, and its data."""
+
+    title: str
+    data: pd.DataFrame
+
+
+def reason(helped: Helped) -> str:
+    """Why to help this arm now: what it changes about where the arm goes next."""
+    gains = {state: helped.if_helped[state] - helped.if_not[state] for state in helped.if_helped}
+    state = max(gains, key=lambda name: gains[name])
+    if gains[state] < 0.01:
+        return "Too little is known yet: chosen by lot, to find out."
+    if helped.advantage <= 0:
+        return "There is help to spare: nobody else gains more."
+    before, after = helped.if_not[state], helped.if_helped[state]
+    return f'Help raises the chance of "{state}" next from {before:.0%} to {after:.0%}.'
+
+
+def help_table(helped: list[Helped]) -> pd.DataFrame:
+    """Whom to help now, the most urgent first, and why."""
+    rows = [(h.arm, h.label, h.group, h.state, reason(h)) for h in helped]
+    return pd.DataFrame(rows, columns=["id", "name", "group", "state now", "why"])
+
+
+def given(answers: pd.DataFrame) -> pd.DataFrame:
+    """The answers that count, of all impressions."""
+    counted = answers.outcome.isin(["left", "right", "tie", "skip"])
+    return answers[counted & (answers.purpose == "policy")]
+
+
+def over_time(answers: pd.DataFrame) -> Finding:
+    """Answers so far, against time."""
+    times = answers.answered_at.sort_values()
+    people = answers.annotator.nunique()
+    at = np.unique(np.linspace(0, len(times) - 1, min(len(times), _BINS)).astype(int))
+    data = pd.DataFrame({"time": times.iloc[at].to_numpy(), "answers": at + 1})
+    who = "1 person" if people == 1 else f"{people} people"
+    return Finding(f"{len(times)} answers so far, by {who}", data)
+
+
+def response_times(answers: pd.DataFrame) -> Finding:
+    """How long answers took, in bins of equal width up to the slowest but few."""
+    seconds = answers.response_ms.dropna().to_numpy(dtype=float) / 1000
+    if not len(seconds):
+        return Finding("No response times yet", pd.DataFrame({"seconds": [], "answers": []}))
+    top = max(1.0, float(np.quantile(seconds, 0.98)))
+    counts, edges = np.histogram(np.minimum(seconds, top), bins=30, range=(0, top))
+    data = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "answers": counts})
+    return Finding(f"Half of the answers took less than {np.median(seconds):.1f} s", data.round(3))
+
+
+def sides(answers: pd.DataFrame) -> Finding:
+    """How often left was chosen, by everybody and by each, with 95 % intervals."""
+    sided = answers[answers.outcome.isin(["left", "right"])]
+    groups = [("Everybody", sided), *((str(n), own) for n, own in sided.groupby("annotator"))]
+    rows = []
+    for name, own in groups:
+        hits, of = int((own.outcome == "left").sum()), len(own)
+        low, high = interval(hits, of)
+        rows.append((name, hits / of if of else math.nan, low, high, of))
+    data = pd.DataFrame(rows, columns=["person", "left_share", "low", "high", "answers"])
+    share, low, high = data.left_share[0], data.low[0], data.high[0]
+    if not len(sided):
+        return Finding("No side was chosen yet", data)
+    verdict = "no sign of a habit" if low <= 0.5 <= high else "more than chance explains"
+    return Finding(
+        f"Left was chosen {share:.0%} of the time ({low:.0%} to {high:.0%}): {verdict}", data
+    )
+
+
+def agreement(duels: pd.DataFrame) -> Finding:
+    """How far people agree on duels that several have rated."""
+    rated = duels.dropna(subset=["agreement"])
+    if rated.empty:
+        return Finding("No duel was rated by two people yet", rated)
+    title = f"Two people say the same {rated.agreement.mean():.0%} of the time"
+    counts = rated.agreement.round(2).value_counts().sort_index()
+    data = pd.DataFrame({"agreement": counts.index, "duels": counts.to_numpy()})
+    return Finding(title, data)
+
+
+def people(annotators: pd.DataFrame) -> Finding:
+    """Everybody's answers, speed, habits and consistency."""
+    data = annotators.rename(
+        columns={
+            "annotator": "person",
+            "skips": "could not tell",
+            "median_ms": "median (ms)",
+            "left_share": "left",
+            "agreement": "agrees with others",
+            "last_seen": "last answer",
+        }
+    )
+    checked = annotators.consistency.dropna()
+    if checked.empty:
+        return Finding("Nobody was asked the same duel twice yet", data)
+    return Finding(
+        f"Asked again, people give the same answer {checked.mean():.0%} of the time", data
+    )
+
+
+def strengths(beliefs: pd.DataFrame) -> Finding:
+    """How good every arm-state is believed to be, with 95 % intervals."""
+    data = beliefs[["arm", "label", "group", "state", "mean", "sd", "answers"]].copy()
+    data["low"], data["high"] = data["mean"] - _Z * data.sd, data["mean"] + _Z * data.sd
+    by_state = data.groupby("state", sort=False)["mean"].mean()
+    best, worst = str(by_state.idxmax()), str(by_state.idxmin())
+    gap = float(by_state.max() - by_state.min())
+    if gap < 0.02:
+        return Finding("No state is believed better than another yet", data)
+    chance = 1 / (1 + math.exp(-gap))
+    return Finding(f'"{best}" is believed to win {chance:.0%} of duels with "{worst}"', data)
+
+
+def changes(plans: pd.DataFrame) -> Finding:
+    """How much each plan differed from the one before, against the answers it was made with."""
+    data = plans[plans.plan > 1][["plan", "answers", "changed"]].reset_index(drop=True)
+    if data.empty:
+        return Finding("The first plan has yet to be improved on", data)
+    last = data.changed.iloc[-1]
+    settled = "it has settled" if last < 0.02 else "it is still learning"
+    title = f"The last answers changed {last:.0%} of the plan's decisions: {settled}"
+    return Finding(title, data)
+
+
+def worth(plans: pd.DataFrame) -> Finding:
+    """What each plan was believed to be worth, beside helping at random."""
+    long = plans.melt(["plan", "answers"], ["value", "random_value"], "who", "worth")
+    long["who"] = long.who.map({"value": "the plan", "random_value": "helping at random"})
+    gain = plans.value.iloc[-1] - plans.random_value.iloc[-1]
+    return Finding(f"The plan is believed to be worth {gain:.2f} an epoch over random help", long)
+
+
+def moves(transitions: pd.DataFrame) -> Finding:
+    """Where everybody goes next, left alone or helped, and where help changes most."""
+    place = ["group", "state", "next_state"]
+    wide = transitions.pivot_table("chance", place, "action", sort=False).reset_index()
+    wide["gain"] = wide.act - wide.wait
+    top = wide.loc[wide.gain.idxmax()]
+    data = transitions.assign(
+        action=transitions.action.map({"wait": "left alone", "act": "helped"})
+    )
+    if top.gain < 0.01:
+        return Finding("Too few moves were seen to tell what help changes", data)
+    title = (
+        f'Help does most for {top.group} in "{top.state}": "{top.next_state}" next '
+        f"{top.wait:.0%} of the time without, {top.act:.0%} with help"
+    )
+    return Finding(title, data)
+
+
+def decisions(beliefs: pd.DataFrame) -> Finding:
+    """The plan as a table: what it does with each arm in each state."""
+    words = beliefs.assign(does=beliefs["index"].map(_how_often))
+    order = list(dict.fromkeys(beliefs.state))
+    table = words.pivot_table(
+        "does", ["arm", "label", "group"], "state", aggfunc="first", sort=False
+    )
+    always = (beliefs["index"] > 0.5).groupby(beliefs.state).sum()
+    title = f'The plan helps most in "{always.idxmax()}": {always.max()} of {beliefs.arm.nunique()}'
+    if not always.any():
+        title = "The plan prefers nobody yet"
+    return Finding(title, table[order].reset_index())
+
+
+def interval(hits: int, of: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share; all of [0, 1] where nothing was counted."""
+    if of == 0:
+        return 0.0, 1.0
+    share, z2 = hits / of, _Z**2
+    centre = (share + z2 / (2 * of)) / (1 + z2 / of)
+    half = _Z / (1 + z2 / of) * math.sqrt(share * (1 - share) / of + z2 / (4 * of**2))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _how_often(index: float) -> str:
+    if index < 0.005:
+        return "wait"
+    return "help" if index > 0.995 else f"help {index:.0%} of the time"

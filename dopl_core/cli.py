@@ -3,6 +3,8 @@
 import argparse
 import importlib.util
 import os
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -30,9 +32,40 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def app(args: argparse.Namespace) -> None:
-    """Start the web app."""
+    """Start the web app; on any address but this computer's own, the owner needs a key."""
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "streamlit_app.py")]
+    address = _option(args.streamlit, "server.address")
+    if address not in (None, "localhost", "127.0.0.1", "::1"):
+        from dopl_core.studies import access, service
+
+        if access.has_owner_key(store := service.open_store()):
+            print("The owner's link was printed when it was made; `dopl key` makes a new one.")
+        else:
+            _print_link(access.make_owner_key(store), address, args.streamlit)
     sys.exit(subprocess.call(command + args.streamlit, cwd=ROOT))
+
+
+def key(args: argparse.Namespace) -> None:
+    """Make a new key for the owner; the one before opens nothing any more."""
+    from dopl_core.studies import access, service
+
+    _print_link(access.make_owner_key(service.open_store()), args.address, [])
+
+
+def _print_link(key: str, address: str | None, options: list[str]) -> None:
+    host = socket.gethostname() if address in ("0.0.0.0", "::", "", None) else address  # noqa: S104
+    port = _option(options, "server.port") or "8501"
+    print(f"The owner's link, shown only now:\n\n    http://{host}:{port}/?key={key}\n", flush=True)
+
+
+def _option(options: list[str], name: str) -> str | None:
+    """What streamlit will take this option to be, from its command line or the environment."""
+    for i, word in enumerate(options):
+        if word.startswith(f"--{name}="):
+            return word.partition("=")[2]
+        if word == f"--{name}" and i + 1 < len(options):
+            return options[i + 1]
+    return os.environ.get(f"STREAMLIT_{name.replace('.', '_').upper()}")
 
 
 def bench(args: argparse.Namespace) -> None:
@@ -51,7 +84,7 @@ def bench(args: argparse.Namespace) -> None:
 
 def simulate(args: argparse.Namespace) -> None:
     """Play learners in simulated worlds: episodes.csv, a row an episode."""
-    _one_thread()
+    _before_numpy()
     from dopl_core import sweep
 
     settings = {name: getattr(args, name) for name in _SETTINGS}
@@ -63,7 +96,7 @@ def simulate(args: argparse.Namespace) -> None:
 
 def reproduce(args: argparse.Namespace) -> None:
     """Make the paper's figure of an environment: six learners, CSV and PNG."""
-    _one_thread()
+    _before_numpy()
     from dopl_core import reproduce as paper
     from dopl_core import sweep
 
@@ -80,10 +113,11 @@ def reproduce(args: argparse.Namespace) -> None:
     print(f"{(time.perf_counter() - started) / 60:.1f} minutes")
 
 
-def _one_thread() -> None:
-    """Linear algebra on one thread: the arrays are small; heeded only before NumPy is loaded."""
+def _before_numpy() -> None:
+    """Linear algebra on one thread, as the arrays are small; ended politely, workers end too."""
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 _LEARNERS = "dopl, oracle, random, mle_lp, mle_wibql, mle_qwic (default dopl)"
@@ -104,6 +138,8 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = command("app", app)
     sub.add_argument("streamlit", nargs=argparse.REMAINDER, help="options for streamlit run")
+    sub = command("key", key)
+    sub.add_argument("--address", help="where the app can be reached, for the link")
     sub = command("simulate", simulate)
     option = sub.add_argument
     option("environments", nargs="+", metavar="ENV", help="names, or paths of TOML files")

@@ -18,13 +18,18 @@ import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from dopl_core.runs import Run
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where two writers are on their own
+    fcntl = None  # type: ignore[assignment]
 
 COLUMNS = (
     *("environment", "learner", "confidence", "engine", "seed", "episode", "epochs"),
@@ -78,10 +83,12 @@ class Results:
                 raise ValueError(f"{self._rows} is there already: choose another folder (--out)")
             self._checkpoints.mkdir(parents=True, exist_ok=True)
             _replace(plan, json.dumps(runs, indent=1) + "\n")
+            self._lock = _lock(plan)
             self._write([])
             return
         if json.loads(plan.read_text("utf-8")) != runs:
             raise ValueError(f"{self._folder} holds other runs: choose another folder (--out)")
+        self._lock = _lock(plan)
         for number, run in enumerate(self.runs):
             path = self._checkpoint(number)
             if not self._checkpoints.exists():
@@ -118,6 +125,10 @@ class Results:
             done = self._checkpoints.rename(self._folder / "finished")  # at once, or not at all
             shutil.rmtree(done)
 
+    def close(self) -> None:
+        """Let others write."""
+        self._lock.close()
+
     def _keep(self, number: int, saved: State) -> None:
         self.played[number] = int(saved["episode"])
         done = self.played[number] >= self.runs[number].episodes
@@ -145,6 +156,18 @@ class Results:
         lines = io.StringIO()
         csv.writer(lines, lineterminator="\n").writerows([list(COLUMNS), *rows])
         _replace(self._rows, lines.getvalue())
+
+
+def _lock(path: Path) -> IO[str]:
+    """Keep a second writer out for as long as this file is open, or this process lives."""
+    file = path.open(encoding="utf-8")
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise ValueError(f"{path.parent} is being written by another process") from None
+    return file
 
 
 def _replace(path: Path, text: str) -> None:

@@ -1,8 +1,9 @@
 """Many runs at once, on local processes or on a Dask cluster, with the same numbers either way."""
 
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
@@ -33,8 +34,7 @@ def run(
     dies costs a second. What a run gives depends neither on `jobs` nor on `dask`.
     """
     truths = {place: truth(run.bandit()) for place, run in {_place(r): r for r in runs}.items()}
-    with _workers(jobs, dask) as parallel:
-        results = Results(out, runs)
+    with _workers(jobs, dask) as parallel, closing(Results(out, runs)) as results:
         with Progress(sum(run.episodes for run in runs), sum(results.played)) as progress:
             while waiting := results.waiting():
                 tasks = (
@@ -44,7 +44,7 @@ def run(
                 for number, rows, saved in parallel(tasks):
                     results.add(number, rows, saved)
                     progress.advance(len(rows))
-    results.finish()
+        results.finish()
     return read(out)
 
 
@@ -95,6 +95,8 @@ def _workers(jobs: int, dask: str | None) -> Iterator[Any]:
     """joblib over local processes, or over the Dask cluster at an address."""
     if jobs < 1:
         raise ValueError(f"jobs is {jobs}: at least 1 process needed")
+    # Said of every interrupted sweep; what is cancelled is played again when it goes on.
+    warnings.filterwarnings("ignore", message=".*tasks which were still being processed")
     if dask is None:
         # One thread each: the arrays are small, and sums come out the same whatever the machine.
         with (

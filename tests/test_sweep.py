@@ -108,6 +108,14 @@ def test_other_runs_do_not_go_into_the_same_folder(tmp_path: Path) -> None:
     assert (tmp_path / "episodes.csv").read_bytes() == before
 
 
+def test_two_writers_do_not_share_a_folder(tmp_path: Path) -> None:
+    first = sweep.Results(tmp_path, runs())
+    with pytest.raises(ValueError, match="another process"):
+        sweep.run(runs(), tmp_path)
+    first.close()
+    assert len(sweep.run(runs()[:1], tmp_path / "other")) == 5
+
+
 def test_rows_can_be_read_while_they_are_written(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dopl_core.cli", "simulate", "cpap", "--confidence", "paper"]
     command += ["--horizon", "50", "--episodes", "2000", "--out", str(tmp_path)]

@@ -107,8 +107,11 @@ def respond(arms: Arms, multiplier: float, policy: Policy) -> Response:
             return Response(policy, bias, worth[1] - worth[0])
         if n_arms > FEW and 2 * unsettled < n_arms:
             rest = np.flatnonzero(better.any(axis=0))
-            answer = Response(policy, bias, worth[1] - worth[0])
-            return _with(answer, rest, respond(arms.take(rest), multiplier, policy.take(rest)))
+            other = respond(arms.take(rest), multiplier, policy.take(rest))
+            advantage = worth[1] - worth[0]
+            bias[:, rest] = other.bias
+            advantage[:, rest] = other.advantage
+            return Response(policy.replace(rest, other.policy), bias, advantage)
         # States with nothing better stay as they are, or ties might lead round in a circle.
         act = np.where(better, worth[1] > worth[0], policy.parts[4] > 0)
         new = np.where(act[:, None], rows[1], rows[0])
@@ -116,14 +119,6 @@ def respond(arms: Arms, multiplier: float, policy: Policy) -> Response:
         earned = np.where(act, arms.pay[1], arms.pay[0])
         policy = evaluate(chain, earned, act, bias.argmax(axis=0), multiplier)
     raise PlanningError(f"policy iteration did not settle at multiplier {multiplier}")
-
-
-def _with(answer: Response, chosen: Places, other: Response) -> Response:
-    """The answer with that of the chosen arms replaced."""
-    answer.policy.put(chosen, other.policy)
-    answer.bias[:, chosen] = other.bias
-    answer.advantage[:, chosen] = other.advantage
-    return answer
 
 
 @cache

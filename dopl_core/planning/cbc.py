@@ -16,7 +16,7 @@ def solve(problem: Problem) -> tuple[Floats, float]:
     model = elp(problem)
     program = pulp.LpProblem("elp", pulp.LpMaximize)
     variables = [program.add_variable(f"x{i:07d}", 0) for i in range(model.gain.size)]
-    program.setObjective(pulp.LpAffineExpression(zip(variables, model.gain.tolist())))
+    program.setObjective(pulp.LpAffineExpression(zip(variables, model.gain.tolist(), strict=True)))
     start, column, value = (
         x.tolist() for x in (model.rows.indptr, model.rows.indices, model.rows.data)
     )

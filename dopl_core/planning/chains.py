@@ -50,10 +50,12 @@ class Policy:
     def take(self, chosen: Places) -> Policy:
         return Policy(self.line.take(chosen, axis=1), self.parts.take(chosen, axis=2))
 
-    def put(self, chosen: Places, other: Policy) -> None:
-        """Replace the policies of the chosen arms, in place."""
-        self.line[:, chosen] = other.line
-        self.parts[:, :, chosen] = other.parts
+    def replace(self, chosen: Places, other: Policy) -> Policy:
+        """The same with other policies for the chosen arms."""
+        line, parts = self.line.copy(), self.parts.copy()
+        line[:, chosen] = other.line
+        parts[:, :, chosen] = other.parts
+        return Policy(line, parts)
 
 
 def guess(bias: Floats) -> Policy:
@@ -77,7 +79,8 @@ def evaluate(chain: Floats, pay: Floats, act: Mask, top: Places, multiplier: flo
     well &= np.maximum.reduce(policy.parts[2], axis=0) < FAR
     if not well.all():
         odd = np.flatnonzero(~well)
-        policy.put(odd, _evaluate_odd(chain[..., odd], pay[:, odd], act[:, odd], multiplier))
+        other = _evaluate_odd(chain[..., odd], pay[:, odd], act[:, odd], multiplier)
+        policy = policy.replace(odd, other)
     return policy
 
 
@@ -135,7 +138,7 @@ def _evaluate_odd(chain: Floats, pay: Floats, act: Mask, multiplier: float) -> P
     """
     n_states, _, n_arms = chain.shape
     chain = np.where(chain < 1 / FAR, 0.0, chain)
-    leads = (chain > 0) | np.eye(n_states, dtype=bool)[:, :, None]
+    leads: Mask = (chain > 0) | np.eye(n_states, dtype=bool)[:, :, None]
     for _ in range(n_states.bit_length()):
         leads = np.einsum("ijn,jkn->ikn", leads, leads)
     recurrent = (~leads | leads.swapaxes(0, 1)).all(axis=1)
@@ -153,7 +156,7 @@ def _evaluate_odd(chain: Floats, pay: Floats, act: Mask, multiplier: float) -> P
         arm = np.flatnonzero(recurrent[state])
         policy = rooted(np.full(len(arm), state), arm)
         higher = np.flatnonzero(policy.gain(multiplier) > best.take(arm).gain(multiplier))
-        best.put(arm[higher], policy.take(higher))
+        best = best.replace(arm[higher], policy.take(higher))
     return rooted(best.parts[3].argmax(axis=0), np.arange(n_arms))
 
 

@@ -61,7 +61,7 @@ def solve(
         order = crossing.argsort()
         differ, crossing = differ[order], crossing[order]
         over = left.line[1].sum() - budget - use[differ].cumsum()
-        last = min(np.count_nonzero(over > 0), len(over) - 1)
+        last = min(int(np.count_nonzero(over > 0)), len(over) - 1)
         multiplier = min(max(float(crossing[last]), low), high)
         changed = np.zeros(n_arms, dtype=bool)
         changed[differ[:last]] = True
@@ -71,8 +71,7 @@ def solve(
         # An arm with the same tangent at low and high has it in between.
         if n_arms > FEW:
             answer = respond(arms.take(differ), multiplier, known.take(differ))
-            policy = Policy(known.line.copy(), known.parts.copy())
-            policy.put(differ, answer.policy)
+            policy = known.replace(differ, answer.policy)
         else:
             answer = respond(arms, multiplier, known)
             policy = answer.policy
@@ -87,7 +86,7 @@ def solve(
     occupancy = known.occupancy()
     # One arm is left to meet the budget exactly, by following left and right in turn.
     one = differ[last : last + 1]
-    share = min(max(1.0 + over[last] / use[one[0]], 0.0), 1.0)
+    share = min(max(1.0 + float(over[last] / use[one[0]]), 0.0), 1.0)
     occupancy[..., one] = (1 - share) * left.take(one).occupancy() + share * right.take(
         one
     ).occupancy()

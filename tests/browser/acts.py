@@ -1,0 +1,39 @@
+"""What people do on the pages, and what they see."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+THINKING = 350  # ms; a click sooner than 300 ms after a duel appears is not taken for an answer
+
+
+def open_duels(page: Page, server, study: str) -> None:
+    page.goto(f"{server.url}/annotate?study={study}")
+    expect(choice(page, "left")).to_be_visible()
+
+
+def choice(page: Page, side: str):
+    return page.locator(f"[class*='st-key-{side}-'] button")
+
+
+def shown(page: Page) -> str:
+    """Which impression is on the page."""
+    key = choice(page, "left").locator("xpath=ancestor::*[contains(@class,'st-key-left-')]")
+    found = re.search(r"st-key-left-(\d+)", key.get_attribute("class") or "")
+    assert found
+    return found[1]
+
+
+def think(page: Page) -> None:
+    page.wait_for_timeout(THINKING)
+
+
+def expect_answers(page: Page, count: int) -> None:
+    expect(page.get_by_text(f"Yours so far: {count}.")).to_be_visible()
+
+
+def answers_of(store, study: str):
+    from dopl_core import findings
+    from dopl_core.studies import service
+
+    return findings.given(service.answers(store, study))

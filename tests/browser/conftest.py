@@ -1,0 +1,55 @@
+"""A real Chromium in front of a real server; tests that lack one say so, and in CI they fail."""
+
+import os
+import shutil
+
+import pytest
+from playwright.sync_api import expect
+
+from dopl_core.studies import service
+from app_server import CHROMIUM_FLAGS, Server
+
+CHROMIUM = shutil.which("chromium")
+
+expect.set_options(timeout=15_000)
+
+
+def pytest_collection_modifyitems(items):
+    if CHROMIUM is None and not os.environ.get("CI"):
+        here = os.path.dirname(__file__)
+        for item in items:
+            if str(item.path).startswith(here):
+                item.add_marker(pytest.mark.skip(reason="needs a browser: install chromium"))
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args):
+    assert CHROMIUM, "no chromium on this machine: install Debian's package"
+    return browser_type_launch_args | {"executable_path": CHROMIUM, "args": CHROMIUM_FLAGS}
+
+
+@pytest.fixture(scope="session")
+def browser_context_args(browser_context_args):
+    return browser_context_args | {"viewport": {"width": 1280, "height": 900}}
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """One server for all tests: each makes studies of its own."""
+    started = Server(tmp_path_factory.mktemp("server")).start()
+    yield started
+    started.kill()
+
+
+@pytest.fixture(scope="session")
+def store(server):
+    """The server's own database."""
+    opened = service.open_store(server.environment["DOPL_DATABASE_URL"])
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def study(store):
+    """A study of CPAP patients, without practice."""
+    return service.create_study(store, service.from_environment("cpap", practice=False))

@@ -1,0 +1,246 @@
+"""Annotating in a real browser: answers count once, and none is lost."""
+
+import pytest
+from acts import answers_of, choice, expect_answers, open_duels, shown, think
+from app_server import Server
+from playwright.sync_api import expect
+
+from dopl_core.studies import access, service
+
+
+def test_try_it_leads_to_the_tenth_answer_by_mouse(page, server, store):
+    page.goto(server.url)
+    page.get_by_role("button", name="Try it now").click()
+    page.get_by_role("button", name="Skip practice").click()
+    expect_answers(page, 0)
+    for count in range(1, 11):
+        think(page)
+        choice(page, "left" if count % 3 else "right").click()
+        expect_answers(page, count)
+    study = page.url.partition("study=")[2]
+    said = answers_of(store, study)
+    assert list(said.outcome) == ["left", "left", "right"] * 3 + ["left"]
+    assert said.response_ms.between(300, 10_000).all()
+
+
+def test_try_it_leads_to_the_tenth_answer_by_keyboard(page, server, store):
+    page.goto(server.url)
+    page.get_by_role("button", name="Try it now").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Skip practice").focus()
+    page.keyboard.press("Enter")
+    expect_answers(page, 0)
+    keys = ["ArrowLeft", "ArrowRight", "Space", "s", "ArrowLeft"] * 2
+    for count, key in enumerate(keys, 1):
+        think(page)
+        page.keyboard.press(key)
+        expect_answers(page, count)
+    study = page.url.partition("study=")[2]
+    assert list(answers_of(store, study).outcome) == ["left", "right", "skip", "skip", "left"] * 2
+
+
+def test_buttons_reached_by_tab_keep_the_focus_from_duel_to_duel(page, server, store, study):
+    open_duels(page, server, study)
+    think(page)
+    choice(page, "right").focus()
+    for count, key in enumerate(("Enter", "Space", "Enter"), 1):
+        page.keyboard.press(key)
+        expect_answers(page, count)
+        expect(choice(page, "right")).to_be_focused()
+        think(page)
+    assert list(answers_of(store, study).outcome) == ["right"] * 3
+
+
+def test_a_double_click_counts_once(page, server, store, study):
+    open_duels(page, server, study)
+    for count in range(1, 6):
+        think(page)
+        choice(page, "left").dblclick(delay=10)
+        expect_answers(page, count)
+    think(page)
+    expect_answers(page, 5)
+    assert len(answers_of(store, study)) == 5
+
+
+def test_a_held_key_counts_once(page, server, store, study):
+    open_duels(page, server, study)
+    for count in range(1, 4):
+        think(page)
+        for _ in range(20):  # what the system sends while a key is held
+            page.keyboard.down("ArrowRight")
+            page.wait_for_timeout(30)
+        page.keyboard.up("ArrowRight")
+        expect_answers(page, count)
+    assert len(answers_of(store, study)) == 3
+
+
+def test_a_reload_brings_back_the_same_duel(page, server, study):
+    open_duels(page, server, study)
+    think(page)
+    choice(page, "left").click()
+    expect_answers(page, 1)
+    before, names = shown(page), choice(page, "right").inner_text()
+    page.reload()
+    expect_answers(page, 1)
+    assert shown(page) == before
+    assert choice(page, "right").inner_text() == names
+
+
+def test_undo_takes_back_the_last_answer_and_shows_its_duel_again(page, server, store, study):
+    open_duels(page, server, study)
+    think(page)
+    names = choice(page, "left").inner_text(), choice(page, "right").inner_text()
+    page.keyboard.press("ArrowLeft")
+    expect_answers(page, 1)
+    page.keyboard.press("u")
+    expect(page.get_by_text("Taken back.")).to_be_visible()
+    expect_answers(page, 0)
+    assert (choice(page, "left").inner_text(), choice(page, "right").inner_text()) == names
+    think(page)
+    page.keyboard.press("ArrowRight")
+    expect_answers(page, 1)
+    assert list(answers_of(store, study).outcome) == ["right"]
+
+
+def test_a_tie_is_an_answer_where_the_study_allows_it(page, server, store):
+    config = service.from_environment("app_marketing", practice=False, ties_allowed=True)
+    study = service.create_study(store, config)
+    open_duels(page, server, study)
+    think(page)
+    page.keyboard.press("t")
+    expect_answers(page, 1)
+    assert list(answers_of(store, study).outcome) == ["tie"]
+
+
+def test_practice_gives_feedback_does_not_count_and_comes_once(page, server, store):
+    study = service.create_study(store, service.from_environment("cpap"))
+    open_duels(page, server, study)
+    expect(page.get_by_text("Practice: these answers do not count.")).to_be_visible()
+    for _ in range(3):
+        before = shown(page)
+        think(page)
+        choice(page, "left").click()
+        expect(page.get_by_text("was doing better")).to_be_visible()
+        expect(page.locator(f".st-key-left-{before}")).to_have_count(0)
+    expect_answers(page, 0)
+    shown_so_far = service.answers(store, study)
+    assert (shown_so_far.purpose == "practice").sum() == 3
+    page.reload()
+    expect_answers(page, 0)
+
+
+def test_two_annotators_in_one_study_never_get_the_same_duel(browser, server, store, study):
+    pages = []
+    for name in ("Ann", "Bo"):
+        token = access.invite(store, study, name)
+        page = browser.new_context().new_page()
+        page.goto(f"{server.url}/annotate?invite={token}")
+        expect_answers(page, 0)
+        pages.append(page)
+    for count in range(1, 6):
+        for page, side in zip(pages, ("left", "right"), strict=True):
+            think(page)
+            choice(page, side).click()
+            expect_answers(page, count)
+    said = answers_of(store, study)
+    assert sorted(said.groupby("annotator").size()) == [5, 5]
+    assert not said.duplicated(["episode", "epoch", "duel"]).any()
+    for page in pages:
+        page.context.close()
+
+
+def test_whoever_waits_for_others_goes_on_by_itself_when_there_is_more(browser, server, store):
+    config = service.from_environment("app_marketing", practice=False, horizon=1)
+    study = service.create_study(store, config)  # three duels a plan
+    pages = []
+    for name in ("Ann", "Bo"):
+        page = browser.new_context().new_page()
+        page.goto(f"{server.url}/annotate?invite={access.invite(store, study, name)}")
+        expect_answers(page, 0)
+        pages.append(page)
+    ann, bo = pages
+    for _ in range(2):
+        think(ann)
+        ann.keyboard.press("ArrowLeft")
+    expect(ann.get_by_text("Others are still answering")).to_be_visible()
+    think(bo)
+    bo.keyboard.press("ArrowLeft")
+    expect_answers(bo, 1)
+    expect_answers(ann, 2)
+    expect(choice(ann, "left")).to_be_visible()
+    for page in pages:
+        page.context.close()
+
+
+def test_the_server_may_be_killed_between_two_clicks(page, tmp_path):
+    server = Server(tmp_path).start()
+    try:
+        store = service.open_store(server.environment["DOPL_DATABASE_URL"])
+        study = service.create_study(store, service.from_environment("cpap", practice=False))
+        open_duels(page, server, study)
+        for count in range(1, 4):
+            think(page)
+            choice(page, "left").click()
+            expect_answers(page, count)
+        before = shown(page)
+        server.kill()
+        server.start()
+        page.reload()
+        expect_answers(page, 3)
+        assert shown(page) == before
+        for count in range(4, 6):
+            think(page)
+            choice(page, "right").click()
+            expect_answers(page, count)
+        assert list(answers_of(store, study).outcome) == ["left"] * 3 + ["right"] * 2
+    finally:
+        server.kill()
+
+
+def test_a_round_ends_in_a_new_plan_and_the_next_duel_comes_by_itself(page, server, store):
+    config = service.from_environment("app_marketing", practice=False, horizon=1)
+    study = service.create_study(store, config)
+    open_duels(page, server, study)
+    for count in range(1, 8):
+        think(page)
+        page.keyboard.press("ArrowLeft")
+        expect_answers(page, count)
+    assert service.get_study(store, study).episode == 3
+
+
+def test_a_pause_keeps_the_duel_and_the_end_has_the_persons_own_answers(page, server, store):
+    config = service.from_environment("app_marketing", practice=False, horizon=1, episodes=1)
+    study = service.create_study(store, config)
+    open_duels(page, server, study)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("Your answers are saved.")).to_be_visible()
+    page.get_by_role("button", name="Go on").click()
+    for _ in range(3):
+        expect(choice(page, "left")).to_be_visible()
+        before = shown(page)
+        think(page)
+        choice(page, "left").click()
+        expect(page.locator(f".st-key-left-{before}")).to_have_count(0)
+    expect(page.get_by_text("Thank you!")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="My answers (CSV)").click()
+    lines = download.value.path().read_text().splitlines()
+    assert lines[0].startswith("study,session,annotator,episode")
+    assert len(lines) == 4
+
+
+@pytest.mark.parametrize("size", [(390, 844), (360, 640)])
+def test_a_phone_shows_both_cards_one_above_the_other_and_nothing_runs_out(
+    page, server, study, size
+):
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    open_duels(page, server, study)
+    left, right = (choice(page, side).bounding_box() for side in ("left", "right"))
+    assert left["x"] == right["x"]
+    assert left["y"] + left["height"] < right["y"]
+    if size[1] > 800:
+        assert right["y"] + right["height"] < size[1]
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    think(page)
+    choice(page, "right").click()
+    expect_answers(page, 1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from dopl_core.studies import schema
+from dopl_core.studies.config import check_text
 from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.turn import study_row
 
@@ -53,6 +54,7 @@ def invite(store: Store, study: str, annotator: str) -> str:
     annotator = annotator.strip()
     if not annotator:
         raise StudyError("an invite needs a name")
+    check_text("the annotator's name", annotator)
     token = secrets.token_urlsafe(16)
     with store.write() as connection:
         study_row(connection, study, lock=True)

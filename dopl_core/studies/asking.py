@@ -3,6 +3,7 @@
 from typing import Any
 
 from dopl_core.studies import queries
+from dopl_core.studies.config import check_text
 from dopl_core.studies.episode import better_side
 from dopl_core.studies.replies import Ask, Finished, Receipt, Waiting, side_of
 from dopl_core.studies.store import Store, StudyError
@@ -124,8 +125,9 @@ class _Person:
     """An annotator in a turn, welcomed if new, and the last thing they answered."""
 
     def __init__(self, turn: Turn, name: str) -> None:
-        if not name.strip() or "\0" in name:
-            raise StudyError("the annotator has no name" if not name.strip() else "bad name")
+        if not name.strip():
+            raise StudyError("the annotator has no name")
+        check_text("the annotator's name", name)
         row = turn.run(queries.PERSON, at_study=turn.study, annotator=name).one_or_none()
         if row is None:
             new = {"study": turn.study, "name": name, "joined_at": turn.now, "last": None}

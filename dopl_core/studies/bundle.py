@@ -30,7 +30,7 @@ from dopl_core.studies.history import History
 from dopl_core.studies.loading import write_history
 from dopl_core.studies.replay import replay
 from dopl_core.studies.store import Store
-from dopl_core.studies.turn import config_of, study_row
+from dopl_core.studies.turn import Record, config_of, study_row
 
 SCHEMA = 2
 LARGEST = 1 << 30  # bytes that a member may unpack to
@@ -43,15 +43,9 @@ def export_bundle(store: Store, study: str) -> bytes:
     with store.read() as connection:
         row = study_row(connection, study)
         config = config_of(store, connection, row)
-        files: dict[str, str | bytes] = {
-            "study.json": _study_json(connection, row, config),
-            "duels.csv": csvtext.write(tables.DUELS, tables.duel_rows(connection, config, study)),
-            "transitions.csv": csvtext.write(
-                tables.TRANSITIONS, tables.transition_rows(connection, config, study)
-            ),
-            "plans.csv": csvtext.write(tables.PLANS, tables.plan_rows(connection, study)),
-            "arrays.npz": fold.pack(fold.plan_arrays(fold.planned(connection, config, row))),
-        }
+        arrays = fold.plan_arrays(fold.planned(connection, config, row))
+        files: dict[str, bytes] = _texts(connection, row, config)
+    files["arrays.npz"] = fold.pack(arrays)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
         for name, content in files.items():
@@ -60,6 +54,11 @@ def export_bundle(store: Store, study: str) -> bytes:
                 zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, bundle.compression
             )
     return buffer.getvalue()
+
+
+def remade_plan(connection: Connection, config: StudyConfig, row: Record) -> Dopl:
+    """The learner after its last plan, computed from the start: where its arrays were damaged."""
+    return replay(_history(_texts(connection, row, config)))
 
 
 def import_bundle(store: Store, source: Path | bytes) -> str:
@@ -82,19 +81,26 @@ def replay_study(store: Store, study: str) -> Dopl:
 
 def read_bundle(source: Path | bytes) -> History:
     """What a bundle holds; refused with the file, the row and the reason."""
-    files = _unzip(source)
+    found = _history(_unzip(source))
+    history.check(found)
+    if found.version > 1:
+        if found.arrays is None:
+            raise CsvError("arrays.npz is missing")
+        if fold.digest(found.arrays) != found.plans[-1]["digest"]:
+            raise CsvError("arrays.npz: not the arrays of the last plan in plans.csv")
+    return found
+
+
+def _history(files: dict[str, bytes]) -> History:
     about = _about(files["study.json"])
     version, study = about["schema"], str(about["study"])
     config = _config(about)
     names = ("duels.csv", "transitions.csv", "plans.csv")
     duels, transitions, plans = (_csv(files[name], name) for name in names)
-    arrays = None
-    if version > 1:
-        if "arrays.npz" not in files:
-            raise CsvError("arrays.npz is missing")
-        arrays = _arrays(files["arrays.npz"])
+    arrays = _arrays(files["arrays.npz"]) if version > 1 and "arrays.npz" in files else None
     try:
-        found = History(
+        return History(
+            version=version,
             study=study,
             status=about["status"],
             made_at=tables.milliseconds(about["made_at"]),
@@ -124,13 +130,22 @@ def read_bundle(source: Path | bytes) -> History:
         raise
     except (KeyError, TypeError, ValueError) as error:
         raise CsvError(f"study.json: {_reason(error)}") from None
-    history.check(found)
-    if arrays is not None and fold.digest(arrays) != found.plans[-1]["digest"]:
-        raise CsvError("arrays.npz: not the arrays of the last plan in plans.csv")
-    return found
 
 
-def _study_json(connection: Connection, row: Any, config: StudyConfig) -> str:
+def _texts(connection: Connection, row: Record, config: StudyConfig) -> dict[str, bytes]:
+    """The files that are text."""
+    texts = {
+        "study.json": _study_json(connection, row, config),
+        "duels.csv": csvtext.write(tables.DUELS, tables.duel_rows(connection, config, row.id)),
+        "transitions.csv": csvtext.write(
+            tables.TRANSITIONS, tables.transition_rows(connection, config, row.id)
+        ),
+        "plans.csv": csvtext.write(tables.PLANS, tables.plan_rows(connection, row.id)),
+    }
+    return {name: text.encode() for name, text in texts.items()}
+
+
+def _study_json(connection: Connection, row: Record, config: StudyConfig) -> str:
     a, d, e = schema.annotators.c, schema.duels.c, schema.epochs.c
     people = sa.select(schema.annotators).where(a.study == row.id).order_by(a.joined_at, a.name)
     closed = sa.select(d.episode, d.epoch, d.number, d.ratings).where(

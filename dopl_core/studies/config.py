@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -213,6 +213,9 @@ def _check(config: StudyConfig) -> None:
     for what in ("title", "question", "noun"):
         if not str(getattr(config, what)).strip():
             raise StudyError(f"{what} is empty")
+    for name, value in asdict(config).items():
+        for text in _texts(value):
+            check_text(name, text)
     _check_choice("world", config.world, get_args(World))
     _check_choice("confidence", config.confidence, get_args(Confidence))
     _check_choice("design", config.design, get_args(Design))
@@ -241,6 +244,22 @@ def _check(config: StudyConfig) -> None:
         bandit = bandit_of(config)
         if (bandit.n_arms, bandit.n_states) != (config.n_arms, config.n_states):
             raise StudyError("the arms and states are not those of the environment")
+
+
+def check_text(what: str, text: str) -> None:
+    """Refuse what neither the databases nor CSV can keep: a zero byte, half a character."""
+    if "\0" in text or (not text.isascii() and text != text.encode(errors="ignore").decode()):
+        raise StudyError(f"{what} has a character that cannot be kept")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _texts([*value.keys(), *value.values()])
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
 
 
 def _check_choice(what: str, given: str, allowed: tuple[str, ...]) -> None:

@@ -46,9 +46,14 @@ def planned(connection: Connection, config: StudyConfig, row: Record) -> Dopl:
         schema.plans.c.study == row.id, schema.plans.c.plan == row.episode
     )
     plan = connection.execute(query).one()
+    arrays = _sound(plan.arrays, plan.digest)
+    if arrays is None:
+        from dopl_core.studies.bundle import remade_plan  # which folds, too
+
+        arrays = plan_arrays(remade_plan(connection, config, row))
     learner = learner_of(config)
     empty = {"visits": learner.visits, "wins": learner.wins, "epoch": np.array(row.epoch)}
-    learner.restore(unpack(plan.arrays) | empty)
+    learner.restore(arrays | empty)
     return learner
 
 
@@ -80,6 +85,15 @@ def unpack(content: bytes) -> Arrays:
         return {name: arrays[name] for name in arrays.files}
 
 
+def _sound(content: bytes, expected: str) -> Arrays | None:
+    """The arrays, if they are those that were kept."""
+    try:
+        arrays = unpack(content)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+        return None
+    return arrays if digest(arrays) == expected else None
+
+
 def states_bytes(states: IntArray) -> bytes:
     return states.astype(np.uint8).tobytes()
 
@@ -98,9 +112,8 @@ def bytes_arms(content: bytes) -> IntArray:
 
 def save_snapshot(turn: Turn, learner: Dopl) -> None:
     """Keep the answers that a plan was made from, counted; it replaces the study's last."""
-    M = len(learner.wins)
     at = np.flatnonzero(learner.wins)
-    arrays = {"size": np.array(M), "at": at, "wins": learner.wins.ravel()[at]}
+    arrays = {"at": at, "wins": learner.wins.ravel()[at]}
     row = {
         "study": turn.study,
         "seq": turn.seq,
@@ -120,12 +133,8 @@ def _restore_wins(connection: Connection, row: Record, learner: Dopl) -> int:
     snapshot = connection.execute(query).one_or_none()
     if snapshot is None or snapshot.seq > row.seq:
         return 0
-    try:
-        arrays = unpack(snapshot.arrays)
-        sound = digest(arrays) == snapshot.digest and int(arrays["size"]) == len(learner.wins)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
-        sound = False
-    if not sound or snapshot.log != _checksum(connection, row.id, snapshot.seq):
+    arrays = _sound(snapshot.arrays, snapshot.digest)
+    if arrays is None or snapshot.log != _checksum(connection, row.id, snapshot.seq):
         return 0
     learner.wins.ravel()[arrays["at"]] = arrays["wins"]
     return int(snapshot.seq)

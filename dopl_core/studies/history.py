@@ -51,12 +51,13 @@ class Move:
 class History:
     """Everything that happened in a study.
 
-    plans: the rows of plans.csv, without digests in bundles of version 1
+    version: of the bundle;  plans: the rows of plans.csv, without digests in version 1
     arrays: what the learner held after the last plan beside its counts; None in version 1
     closed: duels of the present episode that the owner waits for no longer, with their ratings
     reports: (episode, epoch) -> what the owner reported of the arms when it ended
     """
 
+    version: int
     study: str
     status: str
     made_at: int
@@ -150,6 +151,17 @@ def check(history: History) -> None:
             ratings[key] += 1
             if ratings[key] > config.ratings:
                 raise CsvError(f"{where}: the duel has more than {config.ratings} ratings")
+    used: Counter[int] = Counter()
+    for shown in history.impressions:
+        if shown.purpose == "policy" and shown.outcome in ("left", "right", "tie"):
+            used[shown.place[0]] += 1
+    for number, plan in enumerate(history.plans, start=2):
+        before = sum(used[k] for k in range(plan["plan"]))
+        if plan["answers"] != before:
+            raise CsvError(
+                f"plans.csv row {number}: made with {plan['answers']} answers, duels.csv has "
+                f"{before} from before it"
+            )
     if not 0 <= history.given <= history.asked:
         raise CsvError(f"study.json: {history.given} ratings given of {history.asked} asked")
 

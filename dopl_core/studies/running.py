@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 from dopl_core.bandit import IntArray
 from dopl_core.learner import Dopl
 from dopl_core.studies import fold, schema
-from dopl_core.studies.config import StudyConfig, digest_of, learner_of, to_json
+from dopl_core.studies.config import StudyConfig, check_text, digest_of, learner_of, to_json
 from dopl_core.studies.episode import (
     Episode,
     Epoch,
@@ -24,7 +24,7 @@ from dopl_core.studies.episode import (
 from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.turn import Turn, reported_columns, study_row, take_turn, to_text
 
-_PLANNER_LEASE = 20.0  # seconds; a plan that takes longer is made twice and counted once
+PLANNER_LEASE = 20.0  # seconds; a plan that takes longer is made twice and counted once
 
 
 def create_study(store: Store, config: StudyConfig) -> str:
@@ -95,8 +95,9 @@ def observe(
                 "the next plan comes first"
             )
         next_states = _reported(config, states)
-        for arm in columns or ():
+        for arm, known in (columns or {}).items():
             config.arm_number(arm)
+            check_text(f'arm "{arm}"', "".join([*known.keys(), *known.values()]))
         _move_on(turn, next_states, columns or {})
         return turn.plan_due
 
@@ -264,7 +265,7 @@ def _lease(turn: Turn) -> int:
     p = schema.plans.c
     query = sa.select(p.seconds).where(p.study == turn.study, p.plan == turn.episode)
     seconds = turn.connection.execute(query).scalar_one()
-    return int(1000 * max(_PLANNER_LEASE, 5 * seconds))
+    return int(1000 * max(PLANNER_LEASE, 5 * seconds))
 
 
 def _slug(title: str) -> str:

@@ -208,6 +208,10 @@ def _remedy(complaint: str) -> str:
     for sign, remedy in (
         ("disk is full", "the disk is full; nothing was changed: free some space and try again"),
         ("No space left", "the disk is full; nothing was changed: free some space and try again"),
+        (
+            "disk I/O error",
+            "the disk does not take it; nothing was changed: is it full, or broken?",
+        ),
         ("readonly", "it is read-only; nothing was changed: allow writing to it and its folder"),
         ("read-only", "it is read-only; nothing was changed: allow writing to it and its folder"),
         ("unable to open", "it cannot be opened: is its folder there, and may we write to it?"),

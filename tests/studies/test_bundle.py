@@ -1,0 +1,375 @@
+"""Bundles: the same bytes again, the same learner, refused whole when anything is wrong."""
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playing import STATES, Clock, clinic, cpap, play
+
+from dopl_core.studies import bundle, csvtext, fold, service
+from dopl_core.studies.replay import ReplayError
+from dopl_core.studies.service import Ask, CsvError, Store, StudyError
+
+DATA = Path(__file__).resolve().parent / "data"
+VERSION_1 = "kept-version-1-792b0b"
+
+NASTY = (
+    '=HYPERLINK("http://x")',
+    "'quoted",
+    "a,b;c",
+    'say "hi"',
+    "two\nlines\r\n",
+    "+1",
+    "-",
+    "@x",
+)
+NASTY += ("\tindented", "ünï ☃ 患者", "=1+1", "'=1", "''", "|cmd", "％", " spaces ")
+
+
+def files(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def digest(store: Store, study: str) -> str:
+    return fold.digest(service.load_learner(store, study).state())
+
+
+def nasty(**rules: object) -> service.StudyConfig:
+    """A clinic whose every text would hurt a spreadsheet or a parser."""
+    arms = [
+        service.Arm(name, f"{name} label", f"{name} group", NASTY[n % 3], {name: name})
+        for n, name in enumerate(NASTY)
+    ]
+    small = {"title": "=cmd|'/c calc'!A1", "budget": 5, "horizon": 2, "confidence": "paper"}
+    small |= {"engine": "lagrangian", "ties_allowed": True, "question": 'Wer, "wer"?\nWer?'}
+    return service.from_roster(arms, NASTY[:3], **(small | rules))
+
+
+def played(store: Store, clock: Clock, config: service.StudyConfig, clicks: int = 60) -> str:
+    study = service.create_study(store, config)
+    names = ("Ann", "=Bob()", "'Cy\n, Dr.")
+    labels = [state.label for state in config.states]
+    for part in range(3):
+        play(store, study, clicks // 3, people=names, seed=part, clock=clock, states=labels)
+        clock.wait(4000)  # leases run out, sessions end
+    return study
+
+
+@pytest.mark.parametrize("make", [cpap, clinic, nasty])
+def test_export_import_export_gives_the_same_bytes_and_the_same_learner(
+    store: Store, clock: Clock, make: Callable[..., service.StudyConfig]
+) -> None:
+    config = make(ratings=2, ties_allowed=True, practice=True, repeat_every=4, lease_seconds=9)
+    study = played(store, clock, config)
+    exported = service.export_bundle(store, study)
+    assert service.export_bundle(store, study) == exported
+    learner = digest(store, study)
+    before = service.get_study(store, study)
+    service.delete_study(store, study)
+    assert service.import_bundle(store, exported) == study
+    assert service.export_bundle(store, study) == exported
+    assert digest(store, study) == learner
+    assert service.get_study(store, study) == before
+    replayed = service.replay_bundle(exported)
+    assert fold.digest(replayed.state()) == learner
+
+
+def test_an_imported_study_goes_on_as_the_one_it_came_from(store: Store, clock: Clock) -> None:
+    study = played(store, clock, cpap(ratings=2, lease_seconds=9))
+    exported = service.export_bundle(store, study)
+    now = clock.now
+    play(store, study, 60, people=("Ann", "Eve"), clock=clock)
+    went_on = files(service.export_bundle(store, study))
+    service.delete_study(store, study)
+    service.import_bundle(store, exported)
+    clock.now = now
+    play(store, study, 60, people=("Ann", "Eve"), clock=clock)
+    again = files(service.export_bundle(store, study))
+    for name in ("duels.csv", "transitions.csv", "study.json"):
+        assert again[name] == went_on[name], name
+    assert service.replay_study(store, study).episode == service.get_study(store, study).episode
+
+
+def test_closed_duels_and_reports_survive(store: Store, clock: Clock) -> None:
+    study = service.create_study(store, clinic(ratings=3))
+    play(store, study, 3, clock=clock)
+    service.close_duels(store, study)
+    report = dict.fromkeys(("p1", "p2", "p3", "p4"), "Low")
+    service.observe(store, study, report, {"p1": {"hours": "=9"}})
+    exported = service.export_bundle(store, study)
+    service.delete_study(store, study)
+    service.import_bundle(store, exported)
+    assert service.export_bundle(store, study) == exported
+    found = [service.next_duel(store, study, name) for name in ("Ann", "Bob", "Eve")]
+    asked = [one for one in found if isinstance(one, Ask)]
+    assert asked
+    sides = [side for one in asked for side in (one.left, one.right)]
+    assert {side.columns["hours"] for side in sides if side.arm == "p1"} <= {"=9"}
+
+
+def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -> None:
+    study = played(sqlite_store, clock, clinic())
+    members = files(service.export_bundle(sqlite_store, study))
+    assert list(members) == [
+        "study.json",
+        "duels.csv",
+        "transitions.csv",
+        "plans.csv",
+        "arrays.npz",
+    ]
+    assert members["duels.csv"].splitlines()[0].decode() == (
+        "study,session,annotator,episode,epoch,duel,left_arm,left_state,right_arm,right_state,"
+        "purpose,outcome,winner_arm,loser_arm,shown_at,answered_at,response_ms,confidence,plan"
+    )
+    assert members["transitions.csv"].splitlines()[0].decode() == (
+        "study,episode,epoch,arm,state,activated,next_state,source"
+    )
+    rows = list(csv.DictReader(io.StringIO(members["duels.csv"].decode(), newline="")))
+    left = next(row for row in rows if row["outcome"] == "left")
+    assert (left["winner_arm"], left["loser_arm"]) == (left["left_arm"], left["right_arm"])
+    assert left["left_arm"] in ("p1", "p2", "p3", "p4")
+    assert left["answered_at"].startswith("2026-")
+    assert left["answered_at"].endswith("Z")
+    assert {row["outcome"] for row in rows} >= {"left", "right", "skip", "undone"}
+    assert json.loads(members["study.json"])["schema"] == 2
+
+
+def test_no_cell_would_run_as_a_formula(sqlite_store: Store, clock: Clock) -> None:
+    study = played(sqlite_store, clock, nasty())
+    members = files(service.export_bundle(sqlite_store, study))
+    seen = set()
+    for name in ("duels.csv", "transitions.csv"):
+        for row in csv.reader(io.StringIO(members[name].decode(), newline="")):
+            for cell in row:
+                assert not cell.startswith(tuple("=+-@\t\r|%")), cell
+                seen.add(cell)
+    assert '\'=HYPERLINK("http://x")' in seen
+    assert "'=Bob()" in seen
+
+
+@pytest.mark.parametrize("text", [*NASTY, "", "plain", "'" * 5, "5", "-5", "\r", "\n=1"])
+def test_quoted_text_comes_back(text: str) -> None:
+    assert csvtext.unquote(csvtext.quote(text)) == text
+    content = csvtext.write(["a", "b"], [[text, "x"]])
+    _, rows = csvtext.read(content, "t.csv")
+    assert [csvtext.unquote(row["a"]) for _, row in rows] == [text]
+
+
+def test_a_bundle_of_version_1_is_imported(store: Store, clock: Clock) -> None:
+    assert service.import_bundle(store, DATA / "version1.zip") == VERSION_1
+    learner = service.load_learner(store, VERSION_1)
+    assert (learner.wins.sum(), learner.visits.sum(), learner.episode) == (10, 160, 4)
+    assert play(store, VERSION_1, 20, clock=clock) > 10
+    now = service.export_bundle(store, VERSION_1)
+    assert json.loads(files(now)["study.json"])["schema"] == 2
+    replayed = service.replay_bundle(now)
+    assert fold.digest(replayed.state()) == digest(store, VERSION_1)
+
+
+def test_a_study_that_is_here_already_is_not_imported_over(store: Store, clock: Clock) -> None:
+    study = played(store, clock, cpap(), 15)
+    exported = service.export_bundle(store, study)
+    play(store, study, 5)
+    before = service.export_bundle(store, study)
+    with pytest.raises(StudyError, match="is here already: delete it first"):
+        service.import_bundle(store, exported)
+    assert service.export_bundle(store, study) == before
+
+
+Edit = Callable[[list[dict[str, str]]], None]
+
+
+def edited(content: bytes, name: str, edit: Edit) -> bytes:
+    members = files(content)
+    rows = list(csv.DictReader(io.StringIO(members[name].decode(), newline="")))
+    columns = list(rows[0])
+    edit(rows)
+    buffer = io.StringIO(newline="")
+    writer = csv.DictWriter(buffer, columns)
+    writer.writeheader()
+    writer.writerows(rows)
+    return zipped(members | {name: buffer.getvalue().encode()})
+
+
+def cell(row: int, column: str, text: str) -> Edit:
+    return lambda rows: rows[row].__setitem__(column, text)
+
+
+def another_state(rows: list[dict[str, str]]) -> None:
+    rows[5]["state"] = next(state for state in STATES if state != rows[5]["state"])
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A clinic's bundle to spoil."""
+    clock = Clock()
+    store = service.open_store(f"sqlite:///{tmp_path_factory.mktemp('b')}/b.db", clock=clock)
+    study = played(store, clock, clinic(ratings=2))
+    return service.export_bundle(store, study)
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "message"),
+    [
+        ("duels.csv", cell(0, "left_arm", "p9"), 'duels.csv row 2: arm id "p9" is not one of p1'),
+        ("duels.csv", cell(4, "outcome", "up"), 'duels.csv row 6: outcome "up" is not one of'),
+        ("duels.csv", cell(0, "purpose", "fun"), 'duels.csv row 2: purpose "fun"'),
+        ("duels.csv", cell(1, "left_state", "Hihg"), 'row 3: state "Hihg" is not one of Low'),
+        ("duels.csv", cell(0, "shown_at", "noon"), "duels.csv row 2: Invalid isoformat"),
+        ("duels.csv", cell(0, "shown_at", "2026-01-01"), "duels.csv row 2: .*UTC needed"),
+        ("duels.csv", cell(0, "response_ms", "-3"), 'row 2: response_ms is "-3"'),
+        ("duels.csv", cell(0, "study", "other"), 'row 2: study is "other"'),
+        ("duels.csv", cell(0, "annotator", "Zoe"), 'row 2: annotator "Zoe" is not in study.json'),
+        ("duels.csv", cell(0, "epoch", "7"), "row 2: the epoch is not in transitions.csv"),
+        ("transitions.csv", cell(6, "arm", "p1"), 'transitions.csv row 8: arm is "p1", not "p3"'),
+        ("transitions.csv", cell(0, "state", "Up"), 'row 2: state "Up" is not one of'),
+        ("transitions.csv", cell(0, "activated", "2"), 'row 2: activated "2"'),
+        ("transitions.csv", another_state, "transitions.csv row 7: state is"),
+        ("transitions.csv", lambda rows: rows.pop(), "the epoch has 3 of 4 arms"),
+        ("plans.csv", cell(1, "plan", "5"), 'plans.csv row 3: plan is "5", not "2"'),
+        ("plans.csv", cell(0, "value", "much"), "plans.csv row 2: could not convert"),
+        ("plans.csv", lambda rows: rows.pop(), "transitions.csv: the epochs are not those of"),
+        ("plans.csv", cell(-1, "digest", "0"), "arrays.npz: not the arrays of the last plan"),
+    ],
+)
+def test_a_spoilt_cell_is_refused_with_file_row_and_reason(
+    sqlite_store: Store, exported: bytes, name: str, edit: Edit, message: str
+) -> None:
+    with pytest.raises(CsvError, match=message):
+        service.import_bundle(sqlite_store, edited(exported, name, edit))
+    assert service.list_studies(sqlite_store) == []
+
+
+def test_answers_that_do_not_add_up_are_refused(sqlite_store: Store, exported: bytes) -> None:
+    def rated(rows: list[dict[str, str]]) -> dict[str, str]:
+        return next(row for row in rows if row["outcome"] == "left" and row["episode"] == "1")
+
+    for edit, message in (
+        (lambda rows: rows.append(dict(rated(rows))), "shown to the same person before"),
+        (lambda rows: rows.append(rated(rows) | {"annotator": "Eve"}), '"Eve" is not in study'),
+        (lambda rows: rows.remove(rated(rows)), r"plans.csv row 3: made with \d+ answers"),
+    ):
+        with pytest.raises(CsvError, match=message):
+            service.import_bundle(sqlite_store, edited(exported, "duels.csv", edit))
+    members = files(exported)
+    about = json.loads(members["study.json"])
+    about["annotators"].append(about["annotators"][0] | {"name": "Eve"})
+    members["study.json"] = json.dumps(about).encode()
+    with pytest.raises(CsvError, match="the duel has more than 2 ratings"):
+        service.import_bundle(
+            sqlite_store,
+            edited(
+                zipped(members),
+                "duels.csv",
+                lambda rows: rows.append(rated(rows) | {"annotator": "Eve"}),
+            ),
+        )
+    about["asked"] += 1
+    members["study.json"] = json.dumps(about).encode()
+    with pytest.raises(StudyError, match="ratings are missing by its count"):
+        service.import_bundle(sqlite_store, zipped(members))
+    assert service.list_studies(sqlite_store) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema": 99}, "made by a newer version of dopl"),
+        ({"schema": None}, '"schema", the version of the bundle, is missing'),
+        ({"status": "odd"}, 'status "odd" is not running'),
+        ({"config": {}}, "study.json"),
+        ({"config": {"arms": [], "states": []}}, "study.json"),
+        ({"annotators": [{}]}, "study.json: 'name' is missing"),
+        ({"asked": 0, "given": 5}, "5 ratings given of 0 asked"),
+        ({"made_at": "never"}, "study.json: Invalid isoformat"),
+    ],
+)
+def test_a_spoilt_study_json_is_refused(
+    sqlite_store: Store, exported: bytes, change: dict[str, object], message: str
+) -> None:
+    members = files(exported)
+    about = json.loads(members["study.json"]) | change
+    members["study.json"] = json.dumps(about).encode()
+    with pytest.raises(ValueError, match=message):
+        service.import_bundle(sqlite_store, zipped(members))
+    assert service.list_studies(sqlite_store) == []
+
+
+def test_files_that_are_no_bundles_are_refused(
+    sqlite_store: Store, exported: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = files(exported)
+    latin = members | {"duels.csv": members["duels.csv"].replace(b"Ann", "Änn".encode("latin-1"))}
+    broken = exported[: len(exported) // 2]
+    for spoilt, message in (
+        (b"", "not a zip file"),
+        (b"no zip", "not a zip file"),
+        (broken, "not a zip file"),
+        (zipped({}), "study.json is missing"),
+        (zipped({k: v for k, v in members.items() if k != "plans.csv"}), "plans.csv is missing"),
+        (zipped({k: v for k, v in members.items() if k != "arrays.npz"}), "arrays.npz is missing"),
+        (zipped(members | {"arrays.npz": b"junk"}), "arrays.npz: not arrays"),
+        (zipped(members | {"duels.csv": b""}), "duels.csv is empty"),
+        (zipped(members | {"duels.csv": b"a,b\n1,2\n"}), "duels.csv row 1: the columns are not"),
+        (zipped(members | {"study.json": b"{"}), "study.json line 1: not JSON"),
+        (zipped(members | {"study.json": b"[]"}), "is missing"),
+        (zipped(latin), r"duels.csv line \d+: not UTF-8"),
+    ):
+        with pytest.raises(CsvError, match=message):
+            service.import_bundle(sqlite_store, spoilt)
+    with pytest.raises(OSError, match="none"):
+        service.import_bundle(sqlite_store, tmp_path / "none.zip")
+    monkeypatch.setattr(bundle, "LARGEST", 1000)
+    with pytest.raises(CsvError, match="not a bundle of dopl"):
+        service.import_bundle(sqlite_store, exported)
+    assert service.list_studies(sqlite_store) == []
+
+
+def test_paths_inside_a_zip_are_never_followed(
+    sqlite_store: Store, exported: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hostile = zipped(files(exported) | {"../../evil.txt": b"x", "../evil.txt": b"x"})
+    service.import_bundle(sqlite_store, hostile)
+    assert not list(tmp_path.parent.glob("evil.txt"))
+
+
+def test_replay_says_where_a_changed_history_parts_from_what_was_recorded(
+    exported: bytes,
+) -> None:
+    def flip(rows: list[dict[str, str]]) -> None:
+        row = next(row for row in rows if row["outcome"] == "left" and row["episode"] == "1")
+        row.update(outcome="right", winner_arm=row["loser_arm"], loser_arm=row["winner_arm"])
+
+    with pytest.raises(ReplayError, match="plan 2 comes out differently"):
+        service.replay_bundle(edited(exported, "duels.csv", flip))
+
+    def move(rows: list[dict[str, str]]) -> None:
+        """Another arm is said to have been helped in the first epoch."""
+        helped = next(row for row in rows[:4] if row["activated"] == "1")
+        other = next(row for row in rows[:4] if row["activated"] == "0")
+        helped["activated"], other["activated"] = "0", "1"
+
+    with pytest.raises(ValueError, match=r"no such arm helped|helps other arms"):
+        service.replay_bundle(edited(exported, "transitions.csv", move))
+
+
+def test_states_are_the_owners_words(sqlite_store: Store, clock: Clock) -> None:
+    study = played(sqlite_store, clock, clinic(), 12)
+    rows = csv.DictReader(
+        io.StringIO(files(service.export_bundle(sqlite_store, study))["transitions.csv"].decode())
+    )
+    assert {row["state"] for row in rows} <= set(STATES)

@@ -1,0 +1,179 @@
+"""The learner is the fold of the log, the same in every process, snapshot or not."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+from playing import Clock, clinic, cpap, play
+
+from dopl_core.studies import fold, schema, service
+from dopl_core.studies.service import Store
+
+
+def digest(store: Store, study: str) -> str:
+    return fold.digest(service.load_learner(store, study).state())
+
+
+def set_(store: Store, table: sa.Table, study: str, **values: object) -> None:
+    with store.write() as connection:
+        connection.execute(sa.update(table).where(table.c.study == study).values(values))
+
+
+def check_replay(store: Store, clock: Clock, config: service.StudyConfig, clicks: int) -> None:
+    study = service.create_study(store, config)
+    play(store, study, clicks, people=("Ann", "Bob", "Cy"), clock=clock)
+    assert service.get_study(store, study).episode > 2
+    replayed = service.replay_study(store, study).state()
+    folded = service.load_learner(store, study).state()
+    assert set(folded) == set(replayed)
+    for name in folded:
+        assert folded[name].tobytes() == replayed[name].tobytes(), name
+
+
+@pytest.mark.parametrize("make", [cpap, clinic])
+def test_a_folded_learner_is_the_replayed_one_to_the_bit(
+    store: Store, clock: Clock, make: Callable[..., service.StudyConfig]
+) -> None:
+    config = make(ratings=2, ties_allowed=True, lease_seconds=5)
+    check_replay(store, clock, config, 100)
+
+
+@pytest.mark.parametrize("make", [cpap, clinic])
+def test_so_it_is_with_calibrated_confidence_and_cbc(
+    sqlite_store: Store, clock: Clock, make: Callable[..., service.StudyConfig]
+) -> None:
+    config = make(confidence="calibrated", engine="auto", design="tree")
+    check_replay(sqlite_store, clock, config, 30)
+
+
+def test_another_process_holds_the_same_learner(store: Store, url: str) -> None:
+    study = service.create_study(store, cpap())
+    play(store, study, 40)
+    code = (
+        "import sys; from dopl_core.studies import fold, service; "
+        "store = service.open_store(sys.argv[1]); "
+        "print(fold.digest(service.load_learner(store, sys.argv[2]).state()))"
+    )
+    command = [sys.executable, "-c", code, url, study]
+    root = Path(__file__).resolve().parents[2]
+    found = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root)
+    assert found.stdout.strip() == digest(store, study)
+
+
+def test_the_learner_is_the_same_without_its_snapshot(store: Store) -> None:
+    study = service.create_study(store, cpap())
+    play(store, study, 50)
+    with_snapshot = digest(store, study)
+    with store.write() as connection:
+        assert connection.execute(sa.delete(schema.snapshots)).rowcount == 1
+    assert digest(store, study) == with_snapshot
+
+
+def test_a_snapshot_saves_reading_the_answers_it_has_counted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = service.create_study(store, cpap())
+    play(store, study, 50, undo=0.0)
+    read: list[int] = []
+    answers = fold._answers
+
+    def counting(*given: object) -> np.ndarray:
+        found = answers(*given)  # type: ignore[arg-type]
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(fold, "_answers", counting)
+    learner = service.load_learner(store, study)
+    assert learner.wins.sum() > 20
+    assert read[0] <= 6  # those since the last plan
+
+
+def damaged(store: Store, study: str) -> bytes:
+    with store.read() as connection:
+        row = connection.execute(
+            sa.select(schema.snapshots).where(schema.snapshots.c.study == study)
+        ).one()
+    arrays = fold.unpack(row.arrays)
+    arrays["wins"] = arrays["wins"] + 1
+    return fold.pack(arrays)
+
+
+def test_a_snapshot_whose_arrays_were_changed_is_not_believed(store: Store) -> None:
+    study = service.create_study(store, cpap())
+    play(store, study, 50)
+    true = digest(store, study)
+    set_(store, schema.snapshots, study, arrays=damaged(store, study))
+    assert digest(store, study) == true
+    set_(store, schema.snapshots, study, arrays=b"not arrays at all")
+    assert digest(store, study) == true
+    set_(store, schema.snapshots, study, seq=10**6)
+    assert digest(store, study) == true
+
+
+def test_a_snapshot_of_another_log_is_not_believed(store: Store) -> None:
+    """Even one that is whole: the log says what was answered, and nothing else does."""
+    study = service.create_study(store, cpap())
+    play(store, study, 50, undo=0.0)
+    kept = service.load_learner(store, study).wins
+    e = schema.events.c
+    said = sa.and_(e.study == study, e.kind == "answered")
+    with store.write() as connection:
+        first = connection.execute(
+            sa.select(sa.func.min(e.seq)).where(said, e.outcome == "left")
+        ).scalar()
+        change = sa.update(schema.events).where(e.study == study, e.seq == first)
+        connection.execute(change.values(outcome="right"))
+    changed = service.load_learner(store, study).wins
+    assert changed.sum() == kept.sum()
+    assert (changed != kept).sum() == 2
+    with store.write() as connection:
+        connection.execute(sa.delete(schema.events).where(e.study == study, e.seq == first))
+    assert service.load_learner(store, study).wins.sum() == kept.sum() - 1
+
+
+def test_plan_arrays_that_were_damaged_are_made_again(store: Store) -> None:
+    study = service.create_study(store, cpap())
+    play(store, study, 50)
+    true = digest(store, study)
+    set_(store, schema.plans, study, arrays=b"damaged")
+    assert digest(store, study) == true
+
+
+def test_only_the_last_plan_keeps_its_arrays_and_all_keep_their_digests(store: Store) -> None:
+    study = service.create_study(store, cpap())
+    play(store, study, 50)
+    with store.read() as connection:
+        p = schema.plans.c
+        query = sa.select(p.arrays, p.digest).where(p.study == study).order_by(p.plan)
+        rows = connection.execute(query).all()
+    assert len(rows) > 3
+    assert [row.arrays is not None for row in rows] == [False] * (len(rows) - 1) + [True]
+    assert len({row.digest for row in rows}) == len(rows)
+
+
+def test_arrays_are_packed_the_same_each_time_and_never_run_code() -> None:
+    arrays = {"b": np.arange(6.0).reshape(2, 3), "a": np.array("text"), "c": np.array(None)}
+    with pytest.raises(ValueError, match="allow_pickle"):
+        fold.unpack(fold.pack(arrays))
+    del arrays["c"]
+    packed = fold.pack(arrays)
+    assert packed == fold.pack(dict(reversed(arrays.items())))
+    assert fold.digest(fold.unpack(packed)) == fold.digest(arrays)
+    assert fold.digest({"a": np.array([0.0])}) != fold.digest({"a": np.array([-0.0])})
+
+
+def test_a_study_is_opened_by_its_configuration_as_written(sqlite_store: Store) -> None:
+    from dopl_core.studies.config import from_json, to_json
+
+    config = clinic(instructions="Look at the hours.\nThen decide.")
+    assert from_json(to_json(config)) == config
+    data = json.loads(to_json(config))
+    del data["repeat_every"]  # a field that came later
+    assert from_json(json.dumps(data)) == config
+    with pytest.raises(ValueError, match='"wrold" is not known'):
+        from_json(json.dumps(data | {"wrold": 1}))

@@ -1,0 +1,286 @@
+"""Opening a database: versions, several processes at once, full disks and other accidents."""
+
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from playing import Clock, cpap, play
+
+from dopl_core.studies import fold, schema, service
+from dopl_core.studies import store as stores
+from dopl_core.studies.service import Ask, Store, StoreError
+from dopl_core.studies.turn import take_turn
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(__file__).resolve().parent / "data"
+VERSION_1 = "kept-version-1-792b0b"  # the study in the kept files of version 1
+
+
+def test_the_migrations_make_the_tables_that_the_code_expects(empty_url: str) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    store = service.open_store(empty_url)
+    with store.read() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, schema.metadata) == []
+    store.close()
+
+
+def test_a_database_of_version_1_is_brought_up_to_date_and_goes_on(
+    tmp_path: Path, clock: Clock
+) -> None:
+    file = tmp_path / "old.db"
+    shutil.copy(DATA / "version1.db", file)
+    with sqlite3.connect(file) as raw:
+        assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+        kept = raw.execute("SELECT * FROM events ORDER BY seq").fetchall()
+    store = service.open_store(f"sqlite:///{file}", clock=clock)
+    with store.read() as connection:
+        rows = connection.execute(sa.select(schema.events).order_by(schema.events.c.seq)).all()
+    assert [tuple(row) for row in rows] == kept
+    learner = service.load_learner(store, VERSION_1)
+    assert (learner.wins.sum(), learner.visits.sum(), learner.episode) == (10, 160, 4)
+    assert service.answers(store, VERSION_1).outcome.value_counts()["undone"] == 3
+    assert play(store, VERSION_1, 30, clock=clock) > 20
+    learner = service.load_learner(store, VERSION_1)
+    with store.write() as connection:
+        assert connection.execute(sa.delete(schema.snapshots)).rowcount == 1
+    assert fold.digest(learner.state()) == fold.digest(
+        service.load_learner(store, VERSION_1).state()
+    )
+    store.close()
+
+
+def test_a_postgresql_database_of_version_1_is_brought_up_to_date(
+    new_postgresql: object,
+) -> None:
+    url = new_postgresql()  # type: ignore[operator]
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        stores._migrate(connection, "0001")
+        assert not sa.inspect(connection).has_table("snapshots")
+    engine.dispose()
+    store = service.open_store(url)
+    study = service.create_study(store, cpap())
+    assert play(store, study, 10) > 5
+    store.close()
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_alone(empty_url: str) -> None:
+    store = service.open_store(empty_url)
+    with store.write() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0099'"))
+    with pytest.raises(StoreError, match=r"newer version of dopl \(its schema is 0099"):
+        service.open_store(empty_url)
+    with store.read() as connection:
+        version = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+    assert version == "0099"
+    store.close()
+
+
+def test_processes_that_start_together_make_the_tables_once(empty_url: str) -> None:
+    code = """
+        import sys
+        from dopl_core.studies.store import open_store
+        sys.stdin.readline()
+        open_store(sys.argv[1])
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), empty_url]
+    pipe = subprocess.PIPE
+    started = [
+        subprocess.Popen(command, stdin=pipe, stderr=pipe, text=True, cwd=ROOT) for _ in range(4)
+    ]
+    complaints = [process.communicate("go\n")[1] for process in started]
+    assert [process.returncode for process in started] == [0] * 4, complaints
+    assert service.list_studies(service.open_store(empty_url)) == []
+
+
+def test_sqlite_keeps_its_promises(sqlite_store: Store) -> None:
+    with sqlite_store.write() as connection:
+        ask = connection.exec_driver_sql
+        assert ask("PRAGMA journal_mode").scalar() == "wal"
+        assert ask("PRAGMA synchronous").scalar() == 2  # FULL
+        assert ask("PRAGMA foreign_keys").scalar() == 1
+        assert ask("PRAGMA busy_timeout").scalar() == 30_000
+    with sqlite_store.write(promise=False) as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 1  # NORMAL
+    with sqlite_store.write() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+
+
+def test_a_failed_turn_changes_nothing(store: Store) -> None:
+    study = service.create_study(store, cpap())
+    before = service.get_study(store, study)
+
+    def fail() -> None:
+        with take_turn(store, study) as turn:
+            turn.append("paused")
+            turn.status = "paused"
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fail()
+    assert service.get_study(store, study) == before
+
+
+def fill(store: Store, study: str) -> str:
+    """Write until the disk takes no more; what is said then."""
+    config = service.get_study(store, study).config
+    with pytest.raises(StoreError) as told:  # noqa: PT012
+        while True:
+            service.create_study(store, config)
+    with pytest.raises(StoreError):  # noqa: PT012
+        while True:
+            service.pause_study(store, study)
+            service.reopen_study(store, study)
+    return str(told.value)
+
+
+def one_answer(store: Store, study: str, name: str) -> None:
+    found = service.next_duel(store, study, name)
+    assert isinstance(found, Ask)
+    assert service.answer(store, found.impression, "left", too_fast_ms=0).saved
+
+
+def test_a_full_disk_is_said_and_nothing_is_changed(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a small disk")
+    try:
+        store = service.open_store(f"sqlite:///{disk}/dopl.db")
+        study = service.create_study(store, cpap())
+        one_answer(store, study, "Ann")
+        learner = fold.digest(service.load_learner(store, study).state())
+        assert "the disk is full; nothing was changed" in fill(store, study)
+        whole = service.list_studies(store)
+        with pytest.raises(StoreError, match="disk is full"):
+            service.create_study(store, cpap(title="One more"))
+        assert service.list_studies(store) == whole
+        assert fold.digest(service.load_learner(store, study).state()) == learner
+        # Room again, and it goes on.
+        subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
+        service.reopen_study(store, study)
+        one_answer(store, study, "Bob")
+        assert service.replay_study(store, study).wins.sum() == 2
+        store.close()
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_a_disk_that_takes_no_more_is_said_too(sqlite_store: Store) -> None:
+    """The same without the right to mount: files may not grow."""
+    study = service.create_study(sqlite_store, cpap())
+    one_answer(sqlite_store, study, "Ann")
+    sqlite_store.close()
+    size = Path(str(sqlite_store.engine.url.database)).stat().st_size
+
+    def full() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        raise ValueError(fill(service.open_store(str(sqlite_store.engine.url)), study))
+
+    told = as_nobody(full, rights=True)
+    assert "the disk does not take it; nothing was changed" in told
+    store = service.open_store(str(sqlite_store.engine.url))
+    service.reopen_study(store, study)
+    one_answer(store, study, "Bob")
+    assert service.replay_study(store, study).wins.sum() == 2
+    store.close()
+
+
+def as_nobody(act: Callable[[], object], rights: bool = False) -> str:
+    """What another process is told; one without rights, for root may write anything."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0 and not rights:
+                os.setegid(65534)
+                os.seteuid(65534)
+            act()
+        except ValueError as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as told:
+        return told.read()
+
+
+def test_a_read_only_database_is_said_and_nothing_is_changed() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        url = f"sqlite:///{folder}/dopl.db"
+        store = service.open_store(url)
+        study = service.create_study(store, cpap())
+        store.close()
+        before = (folder / "dopl.db").read_bytes()
+        (folder / "dopl.db").chmod(0o444)
+        folder.chmod(0o755)  # a file that may not be written ...
+        told = as_nobody(lambda: service.next_duel(service.open_store(url), study, "Ann"))
+        assert "it is read-only; nothing was changed" in told or "cannot be opened" in told
+        (folder / "dopl.db").chmod(0o666)
+        folder.chmod(0o555)  # ... or its folder
+        told = as_nobody(lambda: service.next_duel(service.open_store(url), study, "Ann"))
+        assert "it is read-only; nothing was changed" in told or "cannot be opened" in told
+        folder.chmod(0o700)
+        assert (folder / "dopl.db").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("sqlite://", "in memory would lose every answer"),
+        ("sqlite:///:memory:", "in memory would lose every answer"),
+        ("mysql://localhost/dopl", '"mysql" databases are not supported'),
+        ("nonsense", "not a database URL"),
+        ("postgresql://nobody@/none?host=/nowhere", "nowhere"),
+        ("sqlite:////proc/none/dopl.db", "cannot be made"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused(url: str, message: str) -> None:
+    with pytest.raises(StoreError, match=message):
+        service.open_store(url)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "notes.db"
+    file.write_text("These are my notes, and they are longer than a header of SQLite is. " * 20)
+    before = file.read_bytes()
+    with pytest.raises(StoreError, match="not a database of dopl"):
+        service.open_store(f"sqlite:///{file}")
+    assert file.read_bytes() == before
+
+
+def test_the_environment_names_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOPL_DATABASE_URL", f"sqlite:///{tmp_path}/new/named.db")
+    store = service.open_store()
+    assert store.name == f"{tmp_path}/new/named.db"
+    store.close()
+    monkeypatch.delenv("DOPL_DATABASE_URL")
+    monkeypatch.setattr(stores, "FOLDER", tmp_path / "data")
+    store = service.open_store()
+    assert store.name == f"{tmp_path}/data/dopl.db"
+    store.close()
+
+
+def test_a_password_is_never_shown() -> None:
+    with pytest.raises(StoreError) as error:
+        service.open_store("postgresql://ann:secret@localhost:1/none")
+    assert "secret" not in str(error.value)

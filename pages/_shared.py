@@ -77,6 +77,12 @@ def seat() -> tuple[str, str] | None:
     return invite.study, invite.annotator
 
 
+def still_invited() -> bool:
+    """Whether the link that opened this page has not been revoked since."""
+    token = st.query_params.get("invite")
+    return token is None or access.who(store(), token) is not None
+
+
 def is_owner() -> bool:
     """Everybody on this computer is; from elsewhere, whoever has shown the owner's key.
 
@@ -125,7 +131,12 @@ def said_plainly(stop: bool = False) -> Iterator[None]:
 def plain(text: str) -> str:
     """Text for a place that reads Markdown, escaped so that it shows as it is."""
     one_line = " ".join(text.split())
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", one_line)
+    # Addresses become links and -> an arrow even where they are escaped: an invisible joiner parts
+    # them.
+    parted = re.sub(
+        r"(?<=[<>=~-])(?=[<>=~-])|(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", "\u2060", one_line
+    )
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", parted)
 
 
 def evidence(

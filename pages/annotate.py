@@ -37,6 +37,8 @@ WAITS = {
 
 def choose(ask: Ask, outcome: str) -> None:
     """One click: on disk before anything is drawn."""
+    if not ui.still_invited():
+        return
     took = int(1000 * (time.monotonic() - mine["shown"][1]))
     receipt = service.answer(ui.store(), ask.impression, outcome, response_ms=took)
     if receipt.plan_due:
@@ -66,6 +68,8 @@ def pause(on: bool) -> None:
 
 @st.fragment(run_every=mine["poll"])
 def board() -> None:
+    if not ui.still_invited():
+        st.rerun()
     if mine.get("paused"):
         st.subheader("Paused", anchor=False)
         st.markdown("Your answers are saved. Go on now, or come back later by the same link.")

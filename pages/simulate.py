@@ -106,8 +106,8 @@ running = any(everything[name].status == "running" for name in compared)
 @st.fragment(run_every=1.0 if running else None)
 def results() -> None:
     shown = [simulations.find(name) for name in compared]
-    if running and not any(simulation.status == "running" for simulation in shown):
-        st.rerun()
+    if running != any(simulation.status == "running" for simulation in shown):
+        st.rerun()  # to look every second, or no more
     for simulation in shown:
         progress(simulation)
     measure = st.segmented_control(

@@ -4,10 +4,10 @@ import os
 import shutil
 
 import pytest
+from app_server import CHROMIUM_FLAGS, Server
 from playwright.sync_api import expect
 
 from dopl_core.studies import service
-from app_server import CHROMIUM_FLAGS, Server
 
 CHROMIUM = shutil.which("chromium")
 

@@ -1,0 +1,129 @@
+"""Who gets in, what a roster can do to a page (nothing), and whether everybody can use it."""
+
+import re
+
+import pytest
+from acts import choice, expect_answers, open_duels, think
+from app_server import Server
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from dopl_core.studies import access, service
+from dopl_core.studies.service import Arm
+
+PAGES = ("", "annotate", "studies", "insights", "simulate")
+NASTY = "![x](https://evil.example/a.png) <img src=x onerror=alert(1)> **b** :red[r] $x$ -> [l](u)"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """A server that is open to the network, and its owner's key."""
+    started = Server(tmp_path_factory.mktemp("guarded"), "--server.address", "0.0.0.0")  # noqa: S104
+    store = service.open_store(started.environment["DOPL_DATABASE_URL"])
+    started.key = access.make_owner_key(store)
+    started.study = service.create_study(store, service.from_environment("cpap", practice=False))
+    started.invite = access.invite(store, started.study, "Ann")
+    yield started.start()
+    started.kill()
+
+
+def test_strangers_see_nothing_on_a_server_open_to_the_network(page, guarded):
+    for name in PAGES:
+        page.goto(f"{guarded.url}/{name}?study={guarded.study}")
+        expect(page.get_by_role("heading", name="You need a link")).to_be_visible()
+        expect(page.get_by_role("navigation")).to_have_count(0)
+        assert "CPAP" not in page.locator("body").inner_text()
+    page.goto(f"{guarded.url}/?key=wrong")
+    expect(page.get_by_role("heading", name="You need a link")).to_be_visible()
+
+
+def test_the_owners_key_opens_everything_leaves_the_address_and_survives_a_reload(page, guarded):
+    page.goto(f"{guarded.url}/?key={guarded.key}")
+    expect(page.get_by_role("button", name="Try it now")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("key="))
+    page.goto(f"{guarded.url}/studies")
+    expect(page.get_by_role("heading", name="Studies")).to_be_visible()
+
+
+def test_an_annotators_link_opens_duels_and_nothing_else(page, guarded):
+    page.goto(f"{guarded.url}/annotate?invite={guarded.invite}")
+    expect_answers(page, 0)
+    think(page)
+    choice(page, "left").click()
+    expect_answers(page, 1)
+    for name in ("studies", "insights", "simulate"):
+        page.goto(f"{guarded.url}/{name}?invite={guarded.invite}")
+        expect(page.get_by_role("heading", name="You need a link")).to_be_visible()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_first_request_to_a_fresh_server_may_be_to_any_page(page, tmp_path, name):
+    server = Server(tmp_path, "--server.address", "0.0.0.0").start()  # noqa: S104
+    try:
+        page.goto(f"{server.url}/{name}")
+        expect(page.get_by_role("heading", name="You need a link")).to_be_visible()
+        expect(page.get_by_role("navigation")).to_have_count(0)
+    finally:
+        server.kill()
+
+
+def test_nothing_in_a_roster_is_rendered_or_fetched(page, server, store):
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("dialog", lambda dialog: pytest.fail("a script of the roster ran"))
+    arms = [
+        Arm(f"p{n}", NASTY, "all", state, {"note": NASTY, NASTY: "1 2 3", "photo": "/etc/passwd"})
+        for n, state in enumerate(("Low", NASTY) * 2)
+    ]
+    config = service.from_roster(
+        arms, ["Low", NASTY], title=NASTY, question=NASTY, instructions=NASTY, budget=4
+    )
+    study = service.create_study(store, config)
+    open_duels(page, server, study)
+    for place in (page.get_by_role("heading").first, choice(page, "left")):
+        assert NASTY in place.inner_text().replace("\u2060", "")  # invisible
+    page.get_by_text("How to judge").click()
+    think(page)
+    choice(page, "left").click()
+    page.goto(f"{server.url}/studies?study={study}")
+    expect(page.get_by_role("heading", name="evil.example")).to_be_visible()
+    page.goto(f"{server.url}/insights?study={study}")
+    expect(page.get_by_role("combobox")).to_have_value(re.compile("evil.example"))
+    for name in ("studies", "annotate"):
+        page.goto(f"{server.url}/{name}")
+        expect(page.get_by_text(NASTY).first).to_be_visible()
+    assert page.locator("img[src*=evil], img[src=x], a[href*=evil]").count() == 0
+    assert not [url for url in requests if not url.startswith((server.url, "data:", "blob:"))]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_any_page(browser, server, store, scheme):
+    study = service.create_study(store, service.from_environment("cpap"))
+    page = browser.new_context(color_scheme=scheme).new_page()
+    places = {
+        "": page.get_by_role("button", name="Try it now"),
+        f"annotate?study={study}": choice(page, "left"),
+        "annotate": page.get_by_role("button", name="Answer duels").first,
+        "studies": page.get_by_role("tab", name="New study"),
+        f"studies?study={study}": page.get_by_test_id("stDataFrame"),
+        f"insights?study={study}": page.get_by_role("tab").first,
+        "simulate": page.get_by_role("button", name="Start"),
+    }
+    for place, ready in places.items():
+        page.goto(f"{server.url}/{place}")
+        expect(ready).to_be_visible()
+        check(page, place)
+        for tab in page.get_by_role("tab").all()[1:]:
+            tab.click()
+            check(page, f"{place}, {tab.inner_text()}")
+    background = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
+    assert background == {"light": "rgb(251, 250, 246)", "dark": "rgb(17, 24, 30)"}[scheme]
+    page.context.close()
+
+
+def check(page, place):
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    found = Axe().run(page).response["violations"]
+    serious = [v for v in found if v["impact"] in ("serious", "critical")]
+    details = [(v["id"], [n["html"][:160] for n in v["nodes"]][:3]) for v in serious]
+    assert not details, f"{place}: {details}"

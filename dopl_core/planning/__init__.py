@@ -64,7 +64,7 @@ def plan(
         found, multiplier, response = lagrangian.solve(each, problem.budget, multiplier, bias)
         occupancy = found.transpose(2, 1, 0)
     else:
-        occupancy, multiplier = (cbc if engine == "cbc" else highs).solve(problem)
+        occupancy, multiplier, bias = (cbc if engine == "cbc" else highs).solve(problem)
         response = arms.respond(each, multiplier, guess(bias))
     visits = occupancy[..., 0] + occupancy[..., 1]
     seen = visits > OCCUPIED

@@ -11,7 +11,7 @@ from dopl_core.planning.chains import Mask, Places, Policy, evaluate
 from dopl_core.planning.problem import Floats, PlanningError, Problem
 
 FEW = 64  # arms; below, a call costs the same however many of them it works on
-BLOCK = 1024  # arms; above, arrays outgrow the processor's cache
+BLOCK = 2048  # arms; above, arrays outgrow the processor's cache
 LIMIT = 200  # policy iterations
 TOLERANCE = 1e-12  # of the pay: what counts as better
 ROUNDING = 1e-15  # of the pay: the error of one epoch

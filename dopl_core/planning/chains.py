@@ -140,7 +140,7 @@ def _evaluate_odd(chain: Floats, pay: Floats, act: Mask, multiplier: float) -> P
     chain = np.where(chain < 1 / FAR, 0.0, chain)
     leads: Mask = (chain > 0) | np.eye(n_states, dtype=bool)[:, :, None]
     for _ in range(n_states.bit_length()):
-        leads = np.einsum("ijn,jkn->ikn", leads, leads)
+        leads = (leads[:, :, None] & leads).any(axis=1)
     recurrent = (~leads | leads.swapaxes(0, 1)).all(axis=1)
 
     def rooted(root: Places, arm: Places) -> Policy:

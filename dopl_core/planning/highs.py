@@ -9,8 +9,8 @@ from dopl_core.planning.model import elp
 from dopl_core.planning.problem import Floats, PlanningError, Problem
 
 
-def solve(problem: Problem) -> tuple[Floats, float]:
-    """The optimal occupancy [N, S, A] and the multiplier of the budget."""
+def solve(problem: Problem) -> tuple[Floats, float, Floats]:
+    """The optimal occupancy [N, S, A], the multiplier of the budget, and the bias [S, N]."""
     model = elp(problem)
     n_equal = model.n_equal
     answer = linprog(
@@ -25,4 +25,5 @@ def solve(problem: Problem) -> tuple[Floats, float]:
     if answer.status != 0:
         raise PlanningError(f"HiGHS did not find an optimal plan: {answer.message}")
     occupancy = np.maximum(answer.x[: problem.pay.size], 0.0).reshape(problem.pay.shape)
-    return occupancy, max(0.0, -float(answer.ineqlin.marginals[-1]))
+    multiplier = max(0.0, -float(answer.ineqlin.marginals[-1]))
+    return occupancy, multiplier, model.bias(-answer.eqlin.marginals)

@@ -10,67 +10,89 @@ from scipy.sparse import csr_array
 
 from dopl_core.planning.problem import Floats, Problem
 
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Model:
     """Maximise gain @ x with x >= 0 and rows @ x = limit (the first n_equal rows) or <= limit.
 
-    The first N*S*A variables are the occupancy mu(n, s, a); the rest are the fill of each row,
-    as a share of its room: w(s, a, y) = low(s, a, y) mu(s, a) + room(s, a) fill(s, a, y), which
-    is errata 10 with the lower bounds substituted away. The budget is the last row.
+    The first N*S*A variables are the occupancy mu(n, s, a). The last row is the budget, and
+    flow [N, S] the rows that say a state is left as often as it is entered; -1 where this
+    follows from the other rows.
     """
 
     gain: Floats
     rows: csr_array
     limit: Floats
     n_equal: int
-    filled: Ints  # flat [N, S, A, S] place of each fill variable
+    flow: NDArray[np.int64]
+
+    def bias(self, duals: Floats) -> Floats:
+        """[S, N] from the duals of the equations."""
+        return np.where(self.flow < 0, 0.0, duals[self.flow]).T
 
 
 def elp(problem: Problem) -> Model:
-    """Write the extended LP of a problem, without the rows that cannot bind."""
-    n_arms, n_states, _, _ = problem.low.shape
+    """Write the extended LP of a problem, without the variables and rows it can do without.
+
+    With w(s, a, y) = low(s, a, y) mu(s, a) + fill(s, a, y), errata 10 becomes fill >= 0, the
+    fills of (s, a) sum to room(s, a) mu(s, a), and fill(s, a, y) <= width(s, a, y) mu(s, a).
+    Where the last cannot bind for any y, the fill may go anywhere: such pairs (s, a) of an arm
+    need no fills of their own but share a pool of one for each state.
+    """
+    n_arms, n_states, _ = problem.room.shape
     pairs = problem.room.size
-    mu = np.arange(pairs)
     arm, state, action = (x.ravel() for x in np.indices(problem.room.shape))
-    flat_width = problem.width.ravel()
+    low, width = problem.low.reshape(pairs, n_states), problem.width.reshape(pairs, n_states)
+    room = problem.room.ravel()
+    roams = (room > 0) & (width >= room[:, None]).all(axis=1)
+    bounded = (room > 0) & ~roams
 
-    # A fill variable for each entry that is free; a row for each that can reach its upper bound.
-    filled = np.flatnonzero(flat_width)
-    pair, target = filled // n_states, filled % n_states
-    fill = pairs + np.arange(filled.size)
-    room = problem.room.ravel()[pair]
-    bounded = np.flatnonzero(flat_width[filled] < room)
+    # Variables: mu, then fill as a share of room, then pool.
+    pair, target = np.nonzero((width > 0) & bounded[:, None])
+    fill = pairs + np.arange(pair.size)
+    pooled = np.unique(arm[roams])
+    pool_arm, pool_state = np.repeat(pooled, n_states), np.tile(np.arange(n_states), pooled.size)
+    pool = pairs + pair.size + np.arange(pool_arm.size)
+    share = width[pair, target] / room[pair]
+    capped = np.flatnonzero(share < 1)
 
-    # Numbers of the rows: normalisation, flow of all states but the last, split, bound, budget.
-    flow = n_arms + np.arange(n_arms * (n_states - 1)).reshape(n_arms, n_states - 1)
-    free = np.flatnonzero(problem.room)
-    split = np.zeros(pairs, dtype=np.int64)
-    split[free] = n_arms * n_states + np.arange(free.size)
-    n_equal = n_arms * n_states + free.size
-    bound = n_equal + np.arange(bounded.size)
-    budget = n_equal + bounded.size
+    # Rows: normalisation, flow, sum of fills, cap of fills, budget. The flows of an arm sum to 0
+    # and one of them is left out, unless it makes sure that the pool sums to what goes in.
+    flows = np.ones((n_arms, n_states), dtype=bool)
+    flows[:, -1] = False
+    flows[pooled, -1] = True
+    flow = np.full((n_arms, n_states), -1)
+    flow[flows] = n_arms + np.arange(np.count_nonzero(flows))
+    sums = np.full(pairs, -1)
+    sums[bounded] = n_arms + np.count_nonzero(flows) + np.arange(np.count_nonzero(bounded))
+    n_equal = n_arms + np.count_nonzero(flows) + np.count_nonzero(bounded)
+    cap = n_equal + np.arange(capped.size)
+    budget = n_equal + capped.size
 
-    stays = np.eye(n_states)[state] - problem.low.reshape(pairs, n_states)
-    inflow = np.flatnonzero(target < n_states - 1)
-    blocks: list[tuple[Ints, Ints, Floats]] = [
-        (arm, mu, np.ones(pairs)),
-        (flow[arm].ravel(), np.repeat(mu, n_states - 1), stays[:, :-1].ravel()),
-        (flow[arm[pair[inflow]], target[inflow]], fill[inflow], -room[inflow]),
-        (split[free], mu[free], -np.ones(free.size)),
-        (split[pair], fill, np.ones(fill.size)),
-        (bound, fill[bounded], np.ones(bounded.size)),
-        (bound, pair[bounded], -flat_width[filled[bounded]] / room[bounded]),
-        (np.full(pairs // 2, budget), mu[action == 1], np.ones(pairs // 2)),
-    ]
-    row, column, value = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    rows = csr_array((value, (row, column)), shape=(budget + 1, pairs + fill.size))
-    rows.eliminate_zeros()
-
-    gain = np.concatenate([problem.pay.ravel(), np.zeros(fill.size)])
+    stay = np.eye(n_states)[state] - low  # outflow less inflow of each state
+    mu, to = np.nonzero(stay)
+    acting = np.flatnonzero(action)
+    held = np.flatnonzero(bounded)
+    terms = (
+        (arm, np.arange(pairs), np.ones(pairs)),
+        (flow[arm[mu], to], mu, stay[mu, to]),
+        (flow[arm[pair], target], fill, -room[pair]),
+        (flow[pool_arm, pool_state], pool, -np.ones(pool.size)),
+        (sums[held], held, -np.ones(held.size)),
+        (sums[pair], fill, np.ones(fill.size)),
+        (cap, fill[capped], np.ones(capped.size)),
+        (cap, pair[capped], -share[capped]),
+        (np.full(acting.size, budget), acting, np.ones(acting.size)),
+    )
+    row, column, value = (np.concatenate(part) for part in zip(*terms, strict=True))
+    written = row >= 0
+    rows = csr_array(
+        (value[written], (row[written], column[written])),
+        shape=(budget + 1, pairs + fill.size + pool.size),
+    )
+    gain = np.zeros(rows.shape[1])
+    gain[:pairs] = problem.pay.ravel()
     limit = np.zeros(budget + 1)
     limit[:n_arms] = 1.0
     limit[budget] = problem.budget
-    return Model(gain, rows, limit, n_equal, filled)
+    return Model(gain, rows, limit, n_equal, flow)

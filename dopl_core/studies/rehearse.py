@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import sqlalchemy as sa
 
 from dopl_core.bandit import FloatArray
-from dopl_core.studies import asking, directory, insights, running
+from dopl_core.studies import asking, directory, insights, running, schema
 from dopl_core.studies.config import StudyConfig, bandit_of
 from dopl_core.studies.replies import Ask, Finished, Receipt, Waiting
 from dopl_core.studies.store import Store, StudyError
@@ -20,7 +21,7 @@ from dopl_core.world import bradley_terry
 
 NAME = "rehearsal"  # annotators are called rehearsal 1, rehearsal 2, ...
 
-_POLL = 0.01  # seconds between looks at a study that has nothing to show
+_POLL = 0.01, 0.2  # least and most seconds between looks at a study that has nothing to show
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,10 @@ def rehearse(
 
 def people_in(store: Store, study: str) -> list[str]:
     """Those who have answered and are not of a rehearsal."""
-    names = insights.annotators(store, study).annotator
+    a = schema.annotators.c
+    query = sa.select(a.name).where(a.study == study, a.answers > 0).order_by(a.name)
+    with store.read() as connection:
+        names = connection.execute(query).scalars().all()
     return [name for name in names if not name.startswith(f"{NAME} ")]
 
 
@@ -129,33 +133,37 @@ class _Stage:
     def play(self, number: int) -> None:
         rng = np.random.default_rng([self.seed, number])
         name = f"{NAME} {number}"
+        rest = _POLL[0]
         try:
-            while self.failure is None and self._sit(name, rng):
-                pass
+            while self.failure is None and (busy := self._sit(name, rng)) is not None:
+                rest = _POLL[0] if busy else min(2 * rest, _POLL[1])
+                if not busy:
+                    time.sleep(rest)
         except Exception as error:  # told by the thread that started the rehearsal
             self.failure = error
 
-    def _sit(self, name: str, rng: np.random.Generator) -> bool:
-        """One look at the study; whether to go on."""
+    def _sit(self, name: str, rng: np.random.Generator) -> bool | None:
+        """One look at the study; whether there was something to do, None when it is over."""
         with self.lock:
             if self.left <= 0:
-                return False
+                return None
         started = time.perf_counter()
         found = asking.next_duel(self.store, self.study, name)
         looked = time.perf_counter() - started
         if isinstance(found, Finished):
-            return False
+            return None
         if isinstance(found, Waiting):
             return self._wait(found, rng)
         if rng.random() < self.habits.walk_aways:
-            self.done.walk_aways += 1
+            with self.lock:
+                self.done.walk_aways += 1
             time.sleep(1.2 * self.config.lease_seconds)
             return True
         thought = rng.exponential(self.habits.think_seconds) if self.habits.think_seconds else 0.0
         time.sleep(thought)
         with self.lock:
             if self.left <= 0:
-                return False
+                return None
             self.left -= 1
         outcome = self._choose(found, rng)
         started = time.perf_counter()
@@ -178,32 +186,28 @@ class _Stage:
             done.click_seconds.append(seconds)
             self.left += not receipt.saved
 
-    def _wait(self, waiting: Waiting, rng: np.random.Generator) -> bool:
+    def _wait(self, waiting: Waiting, rng: np.random.Generator) -> bool | None:
         if waiting.plan_due:
-            self._advance()
-        elif waiting.reason == "owner":
-            self._report(rng)
-        else:
-            # Everybody waits for somebody who is not here: fewer people than ratings, say.
-            idle = time.monotonic() - self.moved
-            if waiting.reason == "paused" or idle > 2 * self.config.lease_seconds + 1:
-                return False
-            time.sleep(_POLL)
-        return True
+            return self._advance()
+        if waiting.reason == "owner":
+            return self._report(rng)
+        # Everybody may wait for somebody who is not here: fewer people than ratings, say.
+        stuck = time.monotonic() - self.moved > 2 * self.config.lease_seconds + 1
+        over = waiting.reason == "paused" or (waiting.reason == "others" and stuck)
+        return None if over else False
 
-    def _advance(self) -> None:
+    def _advance(self) -> bool:
         made = running.advance(self.store, self.study)
         with self.lock:
             self.done.plans += made
             self.moved = time.monotonic()
-        if not made:
-            time.sleep(_POLL)
+        return made
 
-    def _report(self, rng: np.random.Generator) -> None:
+    def _report(self, rng: np.random.Generator) -> bool:
         """Made-up moves: help makes a step up likelier."""
         with self.lock:
             if directory.get_study(self.store, self.study).waits_for != "owner":
-                return
+                return False
             helped = {row.arm for row in insights.epoch_list(self.store, self.study)}
             labels = [state.label for state in self.config.states]
             reported = {}
@@ -215,6 +219,7 @@ class _Stage:
             running.observe(self.store, self.study, reported)
             self.done.reports += 1
             self.moved = time.monotonic()
+            return True
 
     def _choose(self, ask: Ask, rng: np.random.Generator) -> str:
         habits, luck = self.habits, rng.random()

@@ -1,0 +1,67 @@
+"""Many at once, and killed at any moment: nothing acknowledged is lost or counted twice."""
+
+import random
+import time
+from pathlib import Path
+
+import crowds
+import pytest
+from playing import cpap
+
+from dopl_core.studies import service
+from dopl_core.studies.rehearse import Habits, rehearse
+
+
+def test_fifty_annotators_give_five_thousand_answers(url: str, tmp_path: Path) -> None:
+    store = service.open_store(url)
+    config = cpap(budget=10, horizon=25, ratings=2, ties_allowed=True, lease_seconds=30)
+    study = service.create_study(store, config)
+    notes = [tmp_path / "notes 0", tmp_path / "notes 1"]
+    started = [
+        crowds.crowd(url, study, notes[n], first=1 + 25 * n, annotators=25, answers=2500, seed=n)
+        for n in range(2)
+    ]
+    for process in started:
+        process.join()
+    assert [process.exitcode for process in started] == [0, 0]
+    acknowledged = crowds.noted(notes)
+    assert len(acknowledged) == 5000
+    crowds.check(store, study, acknowledged)
+    assert len(service.annotators(store, study)) == 50
+    store.close()
+
+
+@pytest.mark.parametrize(("kind", "kills"), [("sqlite", 50), ("postgresql", 15)])
+def test_killed_at_random_moments_under_load(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str, kills: int
+) -> None:
+    """Each time every acknowledged answer is there, and the study goes on."""
+    if kind == "sqlite":
+        url = f"sqlite:///{tmp_path}/dopl.db"
+    else:
+        url = request.getfixturevalue("new_postgresql")(request.getfixturevalue("template"))
+    store = service.open_store(url)
+    config = cpap(budget=4, horizon=3, ratings=2, ties_allowed=True, lease_seconds=0.2)
+    study = service.create_study(store, config)
+    notes, rng = tmp_path / "notes", random.Random(5)
+    dead = 0
+    for kill in range(kills):
+        before = len(crowds.noted([notes]))
+        process = crowds.crowd(url, study, notes, first=1, annotators=6, answers=10**6, seed=kill)
+        while len(crowds.noted([notes])) == before:  # it has begun
+            assert process.is_alive()
+            time.sleep(0.005)
+        time.sleep(rng.uniform(0, 0.15))
+        process.kill()
+        process.join()
+        dead += process.exitcode == -9
+        assert service.get_study(store, study).answers >= len(crowds.noted([notes]))
+    assert dead == kills
+    acknowledged = crowds.noted([notes])
+    assert len(acknowledged) > 2 * kills
+    crowds.check(store, study, acknowledged)
+    went_on = rehearse(store, study, annotators=4, answers=60, habits=Habits(), seed=99)
+    assert went_on.answers == 60
+    assert went_on.plans > 0
+    crowds.check(store, study, acknowledged)
+    store.close()

@@ -7,12 +7,13 @@ from functools import cache
 
 import numpy as np
 
-from dopl_core.planning.chains import Mask, Places, Policy, evaluate
-from dopl_core.planning.problem import Floats, PlanningError, Problem
+from dopl_core.planning import highs
+from dopl_core.planning.chains import Mask, Places, Policy, evaluate, guess
+from dopl_core.planning.problem import Floats, Problem
 
 FEW = 64  # arms; below, a call costs the same however many of them it works on
 BLOCK = 2048  # arms; above, arrays outgrow the processor's cache
-LIMIT = 200  # policy iterations
+LIMIT = 50  # policy iterations
 TOLERANCE = 1e-12  # of the pay: what counts as better
 ROUNDING = 1e-15  # of the pay: the error of one epoch
 
@@ -42,6 +43,13 @@ class Response:
     policy: Policy
     bias: Floats
     advantage: Floats
+
+    def replace(self, chosen: Places, other: Response) -> Response:
+        """The same with other answers for the chosen arms."""
+        bias, advantage = self.bias.copy(), self.advantage.copy()
+        bias[:, chosen] = other.bias
+        advantage[:, chosen] = other.advantage
+        return Response(self.policy.replace(chosen, other.policy), bias, advantage)
 
 
 def of(problem: Problem) -> Arms:
@@ -106,19 +114,48 @@ def respond(arms: Arms, multiplier: float, policy: Policy) -> Response:
         if unsettled == 0:
             return Response(policy, bias, worth[1] - worth[0])
         if n_arms > FEW and 2 * unsettled < n_arms:
+            answer = Response(policy, bias, worth[1] - worth[0])
             rest = np.flatnonzero(better.any(axis=0))
-            other = respond(arms.take(rest), multiplier, policy.take(rest))
-            advantage = worth[1] - worth[0]
-            bias[:, rest] = other.bias
-            advantage[:, rest] = other.advantage
-            return Response(policy.replace(rest, other.policy), bias, advantage)
+            return answer.replace(rest, respond(arms.take(rest), multiplier, policy.take(rest)))
         # States with nothing better stay as they are, or ties might lead round in a circle.
         act = np.where(better, worth[1] > worth[0], policy.parts[4] > 0)
         new = np.where(act[:, None], rows[1], rows[0])
         chain = new if chain is None else np.where(better[:, None], new, chain)
         earned = np.where(act, arms.pay[1], arms.pay[0])
         policy = evaluate(chain, earned, act, bias.argmax(axis=0), multiplier)
-    raise PlanningError(f"policy iteration did not settle at multiplier {multiplier}")
+    rest = np.flatnonzero(better.any(axis=0))
+    return Response(policy, bias, worth[1] - worth[0]).replace(
+        rest, by_lp(arms.take(rest), multiplier)
+    )
+
+
+def by_lp(arms: Arms, multiplier: float) -> Response:
+    """The same by linear programming.
+
+    Policy iteration goes round when two closed classes, neither of which leads to the other, are
+    almost equally good: closer than LEAK times the bias.
+    """
+    n_states, n_arms = arms.pay.shape[1:]
+    pay = arms.pay.copy()
+    pay[1] -= multiplier
+    problem = Problem(
+        pay.transpose(2, 1, 0),
+        arms.low.transpose(3, 1, 0, 2),
+        arms.width.transpose(3, 1, 0, 2),
+        arms.room.transpose(2, 1, 0),
+        budget=n_arms,
+    )
+    occupancy, _, bias = highs.solve(problem)
+    visits = occupancy.sum(axis=2)
+    policy = guess(bias)
+    policy.line[0] = (occupancy.transpose(2, 1, 0) * arms.pay).sum(axis=(0, 1))
+    policy.line[1] = occupancy[..., 1].sum(axis=1)
+    policy.parts[3] = visits.T
+    policy.parts[4] = np.divide(
+        occupancy[..., 1], visits, out=np.zeros(visits.shape), where=visits > 0
+    ).T
+    worth = np.einsum("asjn,jn->asn", optimistic(arms, bias), bias) + pay
+    return Response(policy, bias, worth[1] - worth[0])
 
 
 @cache

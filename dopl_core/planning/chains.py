@@ -138,10 +138,10 @@ def _evaluate_odd(chain: Floats, pay: Floats, act: Mask, multiplier: float) -> P
     """
     n_states, _, n_arms = chain.shape
     chain = np.where(chain < 1 / FAR, 0.0, chain)
-    leads: Mask = (chain > 0) | np.eye(n_states, dtype=bool)[:, :, None]
+    leads = (chain > 0) | np.eye(n_states, dtype=bool)[:, :, None]
     for _ in range(n_states.bit_length()):
-        leads = (leads[:, :, None] & leads).any(axis=1)
-    recurrent = (~leads | leads.swapaxes(0, 1)).all(axis=1)
+        leads = np.logical_or.reduce(leads[:, :, None] & leads, axis=1)
+    recurrent = np.logical_and.reduce(~leads | leads.swapaxes(0, 1), axis=1)
 
     def rooted(root: Places, arm: Places) -> Policy:
         keep = np.where(leads[:, root, arm], 1.0, 1.0 - LEAK)

@@ -75,7 +75,8 @@ def solve(
         else:
             answer = respond(arms, multiplier, known)
             policy = answer.policy
-        if (policy.gain(multiplier) - known.gain(multiplier)).sum() <= SAME * scale * n_arms:
+        missing = (policy.gain(multiplier) - known.gain(multiplier)).sum()
+        if missing <= SAME * scale * n_arms or not low < multiplier < high:
             break
         if policy.line[1].sum() > budget:
             low, left = multiplier, policy

@@ -95,7 +95,9 @@ def respond(arms: Arms, multiplier: float, policy: Policy) -> Response:
     pay[1] -= multiplier
     scale = max(pay.max(), -pay.min())
     chain: Floats | None = None
-    for _ in range(LIMIT):
+    iteration = 0
+    while True:
+        iteration += 1
         bias = policy.bias(multiplier)
         rows = optimistic(arms, bias)
         worth = np.einsum("asjn,jn->asn", rows, bias)
@@ -111,31 +113,29 @@ def respond(arms: Arms, multiplier: float, policy: Policy) -> Response:
         if chain is None:  # at another multiplier another closed class may be the best
             better |= policy.parts[5].min(axis=0) < 1.0
         unsettled = np.count_nonzero(better)
+        answer = Response(policy, bias, worth[1] - worth[0])
         if unsettled == 0:
-            return Response(policy, bias, worth[1] - worth[0])
-        if n_arms > FEW and 2 * unsettled < n_arms:
-            answer = Response(policy, bias, worth[1] - worth[0])
+            return answer
+        stuck = iteration == LIMIT
+        if stuck or (n_arms > FEW and 2 * unsettled < n_arms):
             rest = np.flatnonzero(better.any(axis=0))
-            return answer.replace(rest, respond(arms.take(rest), multiplier, policy.take(rest)))
+            again = (by_lp if stuck else respond)(arms.take(rest), multiplier, policy.take(rest))
+            return answer.replace(rest, again)
         # States with nothing better stay as they are, or ties might lead round in a circle.
         act = np.where(better, worth[1] > worth[0], policy.parts[4] > 0)
         new = np.where(act[:, None], rows[1], rows[0])
         chain = new if chain is None else np.where(better[:, None], new, chain)
         earned = np.where(act, arms.pay[1], arms.pay[0])
         policy = evaluate(chain, earned, act, bias.argmax(axis=0), multiplier)
-    rest = np.flatnonzero(better.any(axis=0))
-    return Response(policy, bias, worth[1] - worth[0]).replace(
-        rest, by_lp(arms.take(rest), multiplier)
-    )
 
 
-def by_lp(arms: Arms, multiplier: float) -> Response:
+def by_lp(arms: Arms, multiplier: float, _: Policy) -> Response:
     """The same by linear programming.
 
-    Policy iteration goes round when two closed classes, neither of which leads to the other, are
-    almost equally good: closer than LEAK times the bias.
+    Policy iteration goes round if an arm has two closed classes, neither of which leads to the
+    other, that are almost but not quite equally good.
     """
-    n_states, n_arms = arms.pay.shape[1:]
+    n_arms = arms.pay.shape[2]
     pay = arms.pay.copy()
     pay[1] -= multiplier
     problem = Problem(

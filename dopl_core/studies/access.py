@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from dopl_core.studies import schema
-from dopl_core.studies.config import check_text
-from dopl_core.studies.store import Store, StudyError
+from dopl_core.studies.config import check_name
+from dopl_core.studies.store import Store
 from dopl_core.studies.turn import study_row
 
 _OWNER = "owner"
@@ -51,10 +51,7 @@ def is_owner(store: Store, key: str) -> bool:
 
 def invite(store: Store, study: str, annotator: str) -> str:
     """A token for one person and one study, to be shown once; it replaces any they had."""
-    annotator = annotator.strip()
-    if not annotator:
-        raise StudyError("an invite needs a name")
-    check_text("the annotator's name", annotator)
+    annotator = check_name(annotator)
     token = secrets.token_urlsafe(16)
     with store.write() as connection:
         study_row(connection, study, lock=True)
@@ -73,7 +70,7 @@ def revoke(store: Store, study: str, annotator: str) -> bool:
     """Make somebody's link open nothing; whether there was one. Their answers stay."""
     with store.write() as connection:
         study_row(connection, study, lock=True)
-        return connection.execute(_revoke(store, study, annotator)).rowcount > 0
+        return connection.execute(_revoke(store, study, annotator.strip())).rowcount > 0
 
 
 def who(store: Store, token: str) -> Invite | None:

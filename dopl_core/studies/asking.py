@@ -3,7 +3,7 @@
 from typing import Any
 
 from dopl_core.studies import queries
-from dopl_core.studies.config import check_text
+from dopl_core.studies.config import check_name
 from dopl_core.studies.episode import better_side
 from dopl_core.studies.replies import Ask, Finished, Receipt, Waiting, side_of
 from dopl_core.studies.store import Store, StudyError
@@ -26,7 +26,7 @@ def next_duel(store: Store, study: str, annotator: str) -> Ask | Waiting | Finis
             return Finished(person.answers)
         if turn.status == "paused":
             return _waiting(turn, person, "paused")
-        _release(turn, queries.OVERDUE, study=study, now=turn.now)
+        release(turn, queries.OVERDUE, study=study, now=turn.now)
         for find in (_open, _practice, _repeat, _queued):
             found = find(turn, person)
             if found is not None:
@@ -101,33 +101,32 @@ def undo(store: Store, study: str, annotator: str) -> Ask | None:
                 turn.given -= 1
             else:
                 turn.asked += 1
+        name = person.name
         turn.append(
-            "undone", annotator=annotator, impression=last.id, duel=last.duel, outcome=last.outcome
+            "undone", annotator=name, impression=last.id, duel=last.duel, outcome=last.outcome
         )
-        before = turn.run(queries.BEFORE, study=study, annotator=annotator).scalar()
-        _answered(turn, annotator, -int(counts), before)
+        before = turn.run(queries.BEFORE, study=study, annotator=name).scalar()
+        _answered(turn, name, -int(counts), before)
         shown = _show(turn, person, last, again=False)
-        return _ask(turn, _Person(turn, annotator), *shown)
+        return _ask(turn, _Person(turn, name), *shown)
 
 
 def skip_practice(store: Store, study: str, annotator: str) -> None:
     """Show this person no practice duels (any more)."""
     with take_turn(store, study) as turn:
-        if not _Person(turn, annotator).practised:
-            turn.run(queries.PRACTISED, at_study=study, annotator=annotator)
-            turn.run(
-                queries.SKIP_OPEN_PRACTICE, at_study=study, at_annotator=annotator, now=turn.now
-            )
-            turn.append("practice_skipped", annotator=annotator)
+        person = _Person(turn, annotator)
+        if not person.practised:
+            name = person.name
+            turn.run(queries.PRACTISED, at_study=study, annotator=name)
+            turn.run(queries.SKIP_OPEN_PRACTICE, at_study=study, at_annotator=name, now=turn.now)
+            turn.append("practice_skipped", annotator=name)
 
 
 class _Person:
     """An annotator in a turn, welcomed if new, and the last thing they answered."""
 
     def __init__(self, turn: Turn, name: str) -> None:
-        if not name.strip():
-            raise StudyError("the annotator has no name")
-        check_text("the annotator's name", name)
+        name = check_name(name)
         row = turn.run(queries.PERSON, at_study=turn.study, annotator=name).one_or_none()
         if row is None:
             new = {"study": turn.study, "name": name, "joined_at": turn.now, "last": None}
@@ -237,11 +236,11 @@ def _count(turn: Turn, shown: Record) -> bool:
     turn.run(queries.COUNT, duel=shown.duel, more_given=1, more_held=held)
     turn.given += 1
     if shown.given + 1 == shown.ratings:
-        _release(turn, queries.HELD_BY_OTHERS, duel=shown.duel, impression=shown.id)
+        release(turn, queries.HELD_BY_OTHERS, duel=shown.duel, impression=shown.id)
     return True
 
 
-def _release(turn: Turn, query: Any, **where: Any) -> None:
+def release(turn: Turn, query: Any, **where: Any) -> None:
     """Take back duels that were shown and not answered."""
     for row in turn.run(query, **where).all():
         turn.run(queries.CLOSE, at_impression=row.id, outcome="expired")

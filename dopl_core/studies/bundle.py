@@ -14,6 +14,7 @@ plans are made again when it is read.
 
 import io
 import json
+import re
 import zipfile
 import zlib
 from pathlib import Path
@@ -221,6 +222,8 @@ def _about(content: bytes) -> dict[str, Any]:
     for key in ("study", "status", "made_at", "config", "annotators", "asked", "given", "closed"):
         if key not in about:
             raise CsvError(f'study.json: "{key}" is missing')
+    if not re.fullmatch(r"[a-z0-9-]{1,80}", str(about["study"])):
+        raise CsvError(f'study.json: study "{about["study"]}" is not an id of dopl')
     if about["status"] not in ("running", "paused", "closed"):
         raise CsvError(f'study.json: status "{about["status"]}" is not running, paused or closed')
     return about

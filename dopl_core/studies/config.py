@@ -18,6 +18,7 @@ from dopl_core.world import SimulatedWorld
 
 World = Literal["simulated", "observed"]
 
+_LONGEST_NAME = 200  # PostgreSQL indexes no texts of some thousand characters
 _CBC_SIZE = 5_000  # arms times squared states up to which CBC plans in a second (measured)
 
 
@@ -250,6 +251,17 @@ def check_text(what: str, text: str) -> None:
     """Refuse what neither the databases nor CSV can keep: a zero byte, half a character."""
     if "\0" in text or (not text.isascii() and text != text.encode(errors="ignore").decode()):
         raise StudyError(f"{what} has a character that cannot be kept")
+
+
+def check_name(annotator: str) -> str:
+    """The name of an annotator as it is kept, or why it cannot be."""
+    name = annotator.strip()
+    if not name:
+        raise StudyError("the annotator has no name")
+    if len(name) > _LONGEST_NAME:
+        raise StudyError(f"the annotator's name is longer than {_LONGEST_NAME} characters")
+    check_text("the annotator's name", name)
+    return name
 
 
 def _texts(value: Any) -> Iterator[str]:

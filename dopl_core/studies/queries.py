@@ -58,6 +58,9 @@ _held = (
 )
 OVERDUE = _held.where(_i.study == given("study"), _i.expires_at < given("now"))
 HELD_BY_OTHERS = _held.where(_i.duel == given("duel"), _i.id != given("impression"))
+OPEN_IN_EPISODE = _held.where(
+    _d.study == given("study"), _d.episode == given("episode"), _d.purpose == "policy"
+)
 SHOW = sa.insert(schema.impressions).returning(_i.id)
 SHOW_AGAIN = (
     sa.update(schema.impressions)

@@ -11,7 +11,8 @@ from sqlalchemy.engine import Connection
 
 from dopl_core.bandit import IntArray
 from dopl_core.learner import Dopl
-from dopl_core.studies import fold, schema
+from dopl_core.studies import fold, queries, schema
+from dopl_core.studies.asking import release
 from dopl_core.studies.config import StudyConfig, check_text, digest_of, learner_of, to_json
 from dopl_core.studies.episode import (
     Episode,
@@ -58,14 +59,10 @@ def close_duels(store: Store, study: str) -> bool:
     """
     with take_turn(store, study) as turn:
         if turn.given < turn.asked:
-            d, i = schema.duels, schema.impressions
-            here = sa.and_(d.c.study == study, d.c.episode == turn.episode, d.c.purpose == "policy")
-            missing = sa.and_(here, d.c.given < d.c.ratings)
-            open_here = sa.and_(
-                i.c.outcome.is_(None), i.c.duel.in_(sa.select(d.c.id).where(missing))
-            )
-            turn.connection.execute(sa.update(i).where(open_here).values(outcome="expired"))
-            turn.connection.execute(sa.update(d).where(missing).values(ratings=d.c.given, held=0))
+            d = schema.duels.c
+            missing = sa.and_(d.study == study, d.episode == turn.episode, d.given < d.ratings)
+            release(turn, queries.OPEN_IN_EPISODE, study=study, episode=turn.episode)
+            turn.connection.execute(sa.update(schema.duels).where(missing).values(ratings=d.given))
             turn.append("duels_closed", body={"missing": turn.asked - turn.given})
             turn.asked = turn.given
         return turn.plan_due

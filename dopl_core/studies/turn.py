@@ -83,7 +83,8 @@ def take_turn(
     with store.write(promise) as connection:
         if impression is not None:
             values = {"impression": impression}
-            study = connection.execute(queries.STUDY_OF, values).scalar()
+            if 0 < impression < 2**63:  # what the databases can look for
+                study = connection.execute(queries.STUDY_OF, values).scalar()
             if study is None:
                 raise StudyError(f"impression {impression} was never shown")
         turn = Turn(store, connection, study_row(connection, str(study), lock=True))

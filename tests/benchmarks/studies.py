@@ -11,7 +11,7 @@ from dopl_core.studies import fold, schema, service
 from dopl_core.studies.rehearse import Habits, rehearse
 from dopl_core.studies.service import Store
 
-ANNOTATORS, ANSWERS, THINK = 20, 1_000, 0.5
+ANNOTATORS, ANSWERS, THINK = 20, 300, 2.0  # as in the measurements of the app
 LARGE = 100_000
 
 

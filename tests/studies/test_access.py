@@ -77,7 +77,7 @@ def test_a_deleted_study_takes_its_invites_along(store: Store) -> None:
 
 def test_invites_need_a_name_and_a_study(sqlite_store: Store) -> None:
     study = service.create_study(sqlite_store, cpap())
-    with pytest.raises(StudyError, match="needs a name"):
+    with pytest.raises(StudyError, match="the annotator has no name"):
         access.invite(sqlite_store, study, "  ")
     with pytest.raises(StudyError, match='no study "nope"'):
         access.invite(sqlite_store, "nope", "Ann")

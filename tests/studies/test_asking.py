@@ -214,6 +214,14 @@ def test_undo_reaches_back_answer_by_answer_to_the_plan_and_no_further(store: St
     assert service.get_study(store, study).given == 0
 
 
+def test_spaces_around_a_name_make_no_other_person(store: Store) -> None:
+    study = service.create_study(store, cpap())
+    first = ask(store, study, " Ann")
+    assert ask(store, study, "Ann ") == first
+    say(store, first)
+    assert service.undo(store, study, "  Ann") is not None
+
+
 def test_undo_touches_only_ones_own_answers(store: Store) -> None:
     study = service.create_study(store, cpap())
     say(store, ask(store, study, "Ann"))
@@ -315,6 +323,12 @@ def test_unknown_things_are_refused_and_change_nothing(store: Store) -> None:
         service.next_duel(store, "nope", "Ann")
     with pytest.raises(StudyError, match="impression 999 was never shown"):
         service.answer(store, 999, "left")
+    with pytest.raises(StudyError, match="was never shown"):
+        service.answer(store, 2**70, "left")
+    with pytest.raises(StudyError, match="longer than 200"):
+        service.next_duel(store, study, "A" * 201)
+    with pytest.raises(StudyError, match="cannot be kept"):
+        service.next_duel(store, study, "A\0")
     with pytest.raises(StudyError, match="no name"):
         service.next_duel(store, study, "  ")
     found = ask(store, study, "Ann")

@@ -289,6 +289,7 @@ def test_answers_that_do_not_add_up_are_refused(sqlite_store: Store, exported: b
     [
         ({"schema": 99}, "made by a newer version of dopl"),
         ({"schema": None}, '"schema", the version of the bundle, is missing'),
+        ({"study": "../../etc"}, 'study "../../etc" is not an id'),
         ({"status": "odd"}, 'status "odd" is not running'),
         ({"config": {}}, "study.json"),
         ({"config": {"arms": [], "states": []}}, "study.json"),

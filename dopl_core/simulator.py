@@ -23,13 +23,16 @@ def play_episode(learner: Learner, world: SimulatedWorld) -> float:
     """Play the episode that the learner has just planned; its reward per epoch."""
     world.begin(learner.episode, learner.horizon)
     total = 0.0
+    asked = []
     for _ in range(learner.horizon):
         states = world.states
         arms = learner.activate(states)
         total += world.reward(arms)
-        duels = learner.duels(states, arms)
-        learner.record(duels, world.answer(duels))
+        asked.append(learner.duels(states, arms))
         learner.observe(states, arms, world.step(arms))
+    # Within an episode nothing depends on its answers, so they can be given all at once.
+    duels = np.array(asked)
+    learner.record(duels.reshape(-1, 4), world.answer(duels).ravel())
     return total / learner.horizon
 
 

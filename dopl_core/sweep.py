@@ -51,8 +51,8 @@ def run(
 def advance(run: Run, truth: Truth, saved: State, seconds: float) -> tuple[list[Row], State]:
     """Play on from `saved` ({} to begin) for about `seconds`: the new rows, and where it got to.
 
-    The references are played here, beside every learner: the two together cost a quarter of its
-    time, and nothing has to be kept in step between tasks.
+    The references are played here, beside every learner: the two together cost a fifth to a third
+    of its time, and nothing has to be kept in step between tasks.
     """
     learner = run.make_learner(truth.bandit)
     world = SimulatedWorld(truth.bandit, run.seed, restart=run.restart, temperature=run.temperature)

@@ -32,7 +32,9 @@ class SimulatedWorld:
         self.states = self._draw_states(0)
         self._arms = np.arange(bandit.n_arms)
         # Inverting cumulative rows: the next state is the number of thresholds passed.
-        self._thresholds = bandit.transitions.cumsum(axis=3)[..., :-1]
+        S = bandit.n_states
+        self._thresholds = bandit.transitions.cumsum(axis=3)[..., :-1].reshape(-1, S - 1)
+        self._first = self._arms * S
         self._strength = np.exp(bandit.rewards / temperature)
 
     def _draw_states(self, episode: int) -> IntArray:
@@ -52,10 +54,15 @@ class SimulatedWorld:
         self._epoch = 0
 
     def answer(self, duels: IntArray) -> IntArray:
-        """The winners' arm numbers [D] of duels [D, 4]: e^r / (e^r + e^r') (paper, eq. (2))."""
-        left, right = self._strength[duels[:, ::2], duels[:, 1::2]].T
-        left_wins = left > (left + right) * self._luck[self._epoch, : len(duels)]
-        return np.where(left_wins, duels[:, 0], duels[:, 2])
+        """The winners' arm numbers [D] of an epoch's duels [D, 4], by e^r / (e^r + e^r') (eq. (2)).
+
+        Or [H, D] of all duels [H, D, 4] of an episode, each answered as it would be in its epoch.
+        """
+        luck = self._luck if duels.ndim == 3 else self._luck[self._epoch]
+        strength = self._strength[duels[..., ::2], duels[..., 1::2]]
+        left, right = strength[..., 0], strength[..., 1]
+        left_wins = left > (left + right) * luck[..., : duels.shape[-2]]
+        return np.where(left_wins, duels[..., 0], duels[..., 2])
 
     def reward(self, arms: IntArray) -> float:
         """What this epoch pays when `arms` are activated in the present states."""
@@ -66,8 +73,8 @@ class SimulatedWorld:
         """Every arm moves on, the activated ones under action 1; the new states [N]."""
         active = np.zeros(self.bandit.n_arms, dtype=np.int64)
         active[arms] = 1
-        thresholds = self._thresholds[self._arms, self.states, active]
-        self.states = (self.moves[self._epoch] >= thresholds).sum(axis=1)
+        rows = 2 * (self._first + self.states) + active
+        self.states = (self.moves[self._epoch] >= self._thresholds.take(rows, axis=0)).sum(axis=1)
         self._epoch += 1
         return self.states
 

@@ -34,6 +34,28 @@ def test_references_are_paid_as_the_bandit_pays() -> None:
     assert references.play(world, oracle.tie_keys)[0] == pytest.approx(best)
 
 
+def test_an_episode_answered_at_its_end_is_the_same_as_answered_epoch_by_epoch() -> None:
+    run = sweep.Run("cpap", "dopl", 2, 3, 30, confidence="paper", design="tree")
+    bandit = run.bandit()
+    at_once, step_by_step = (run.make_learner(bandit) for _ in range(2))
+    worlds = [SimulatedWorld(bandit, 2) for _ in range(2)]
+    for _ in range(3):
+        at_once.replan()
+        total = play_episode(at_once, worlds[0]) * 30
+        step_by_step.replan()
+        worlds[1].begin(step_by_step.episode, 30)
+        for _ in range(30):
+            states = worlds[1].states
+            arms = step_by_step.activate(states)
+            total -= worlds[1].reward(arms)
+            duels = step_by_step.duels(states, arms)
+            step_by_step.record(duels, worlds[1].answer(duels))
+            step_by_step.observe(states, arms, worlds[1].step(arms))
+        assert total == pytest.approx(0)
+        assert np.array_equal(at_once.wins, step_by_step.wins)
+        assert np.array_equal(at_once.visits, step_by_step.visits)
+
+
 def test_counts_survive_a_long_run() -> None:
     run = sweep.Run("cpap", "dopl", 0, 40, 250, confidence="paper")
     learner, world = run.make_learner(run.bandit()), SimulatedWorld(run.bandit(), 0)

@@ -106,11 +106,14 @@ def respond(arms: Arms, multiplier: float, policy: Policy) -> Response:
         gap = np.maximum(worth[0], worth[1])
         gap -= bias
         gap -= policy.gain(multiplier)
-        # A bias is a sum over the epochs until the root is reached, and errs with each of them.
-        epochs = np.einsum("asjn,jn->asn", rows, policy.parts[2])
-        epochs = policy.parts[2] + np.maximum(epochs[0], epochs[1])
-        better = gap > scale * (TOLERANCE + ROUNDING * epochs)
-        if chain is None:  # at another multiplier another closed class may be the best
+        better = gap > scale * TOLERANCE
+        if better.any():
+            # A bias is a sum over the epochs until the root is reached, and errs with each.
+            epochs = np.einsum("asjn,jn->asn", rows, policy.parts[2])
+            epochs = policy.parts[2] + np.maximum(epochs[0], epochs[1])
+            better = gap > scale * (TOLERANCE + ROUNDING * epochs)
+        if chain is None and policy.parts[5].min() < 1.0:
+            # At another multiplier another closed class may be the best.
             better |= policy.parts[5].min(axis=0) < 1.0
         unsettled = np.count_nonzero(better)
         answer = Response(policy, bias, worth[1] - worth[0])
@@ -119,8 +122,11 @@ def respond(arms: Arms, multiplier: float, policy: Policy) -> Response:
         stuck = iteration == LIMIT
         if stuck or (n_arms > FEW and 2 * unsettled < n_arms):
             rest = np.flatnonzero(better.any(axis=0))
-            again = (by_lp if stuck else respond)(arms.take(rest), multiplier, policy.take(rest))
-            return answer.replace(rest, again)
+            some = arms.take(rest)
+            return answer.replace(
+                rest,
+                by_lp(some, multiplier) if stuck else respond(some, multiplier, policy.take(rest)),
+            )
         # States with nothing better stay as they are, or ties might lead round in a circle.
         act = np.where(better, worth[1] > worth[0], policy.parts[4] > 0)
         new = np.where(act[:, None], rows[1], rows[0])
@@ -129,7 +135,7 @@ def respond(arms: Arms, multiplier: float, policy: Policy) -> Response:
         policy = evaluate(chain, earned, act, bias.argmax(axis=0), multiplier)
 
 
-def by_lp(arms: Arms, multiplier: float, _: Policy) -> Response:
+def by_lp(arms: Arms, multiplier: float) -> Response:
     """The same by linear programming.
 
     Policy iteration goes round if an arm has two closed classes, neither of which leads to the

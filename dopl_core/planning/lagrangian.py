@@ -42,7 +42,7 @@ def solve(
     while left is None or right is None:
         answer = respond(arms, multiplier, policy)
         policy = answer.policy
-        if policy.line[1].sum() > budget:
+        if policy.line[1].sum() > budget + SAME * n_arms:
             left, low = policy, multiplier
             multiplier += step
         elif multiplier == 0.0:  # the budget is slack

@@ -4,13 +4,13 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from dopl_core.bandit import IntArray
-from dopl_core.learner import Dopl
 from dopl_core.studies import fold, queries, schema
 from dopl_core.studies.asking import release
 from dopl_core.studies.config import StudyConfig, check_text, digest_of, learner_of, to_json
@@ -31,6 +31,7 @@ PLANNER_LEASE = 20.0  # seconds; a plan that takes longer is made twice and coun
 def create_study(store: Store, config: StudyConfig) -> str:
     """Make a study with its first plan and its first duels; its id."""
     episode = begin(config, learner_of(config), first_states(config))
+    plan = _plan_row(episode)
     study = f"{_slug(config.title)}-{secrets.token_hex(3)}"
     content = to_json(config)
     row = {
@@ -46,8 +47,8 @@ def create_study(store: Store, config: StudyConfig) -> str:
         turn = Turn(store, connection, study_row(connection, study))
         turn.append("made", body={"config": row["config_digest"]})
         if config.practice:
-            _queue(turn, 0, 0, practice_duels(config), "practice")
-        commit_plan(turn, episode)
+            _insert(turn, schema.duels, _duel_rows(turn, 0, 0, practice_duels(config), "practice"))
+        _commit_plan(turn, episode, plan)
         turn.write_back()
     return study
 
@@ -91,11 +92,7 @@ def observe(
                 f"all {config.horizon} epochs of episode {turn.episode} are reported: "
                 "the next plan comes first"
             )
-        next_states = _reported(config, states)
-        for arm, known in (columns or {}).items():
-            config.arm_number(arm)
-            check_text(f'arm "{arm}"', "".join([*known.keys(), *known.values()]))
-        _move_on(turn, next_states, columns or {})
+        _move_on(turn, _reported(config, states), _fresh(config, columns or {}))
         return turn.plan_due
 
 
@@ -116,8 +113,9 @@ def advance(store: Store, study: str) -> bool:
         try:
             with store.read() as connection:
                 learner = fold.fold(connection, config, study_row(connection, study))
-                states = last_states(connection, config, study)
+                states = _last_states(connection, study)
             episode = begin(config, learner, states)
+            plan = _plan_row(episode)
         except BaseException:
             with take_turn(store, study) as turn:
                 if turn.planner == me:
@@ -128,96 +126,97 @@ def advance(store: Store, study: str) -> bool:
             if mine:
                 turn.planner = turn.planner_until = None
             if mine and turn.heard == heard and turn.status != "closed":
-                commit_plan(turn, episode)
+                _commit_plan(turn, episode, plan)
                 return True
         # An answer was taken back meanwhile, or somebody else was faster: look again.
 
 
-def commit_plan(turn: Turn, episode: Episode) -> None:
-    """Write a plan, its epochs and its duels, and begin its episode."""
-    learner, table = episode.learner, schema.plans
-    plan = learner.plan
+def _plan_row(episode: Episode) -> dict[str, Any]:
+    """The row of a plan; packing its arrays takes a while, and needs no database."""
+    learner, plan = episode.learner, episode.learner.plan
     assert plan is not None  # noqa: S101
     arrays = fold.plan_arrays(learner)
-    mine = table.c.study == turn.study
-    turn.connection.execute(sa.update(table).where(mine).values(arrays=None))
-    turn.connection.execute(
-        sa.insert(table),
-        {
-            "study": turn.study,
-            "plan": learner.episode,
-            "made_at": turn.now,
-            "engine": plan.engine,
-            "value": plan.value,
-            "random_value": episode.random_value,
-            "multiplier": plan.multiplier,
-            "changed": episode.changed,
-            "answers": int(learner.wins.sum()),
-            "seconds": round(episode.seconds, 6),
-            "digest": fold.digest(arrays),
-            "arrays": fold.pack(arrays),
-        },
-    )
-    turn.episode, turn.epoch, turn.asked, turn.given = learner.episode, 0, 0, 0
-    turn.append("planned", body={"plan": learner.episode, "engine": plan.engine})
-    fold.save_snapshot(turn, learner)
-    for epoch in episode.epochs:
-        queue_epoch(turn, epoch)
-        if epoch.next_states is not None:
-            _observed(turn, epoch.next_states, "simulated")
-
-
-def queue_epoch(turn: Turn, epoch: Epoch) -> None:
-    """Write the present epoch and ask its duels."""
-    row = {
-        "study": turn.study,
-        "episode": turn.episode,
-        "epoch": turn.epoch,
-        "states": fold.states_bytes(epoch.states),
-        "arms": fold.arms_bytes(epoch.arms),
+    return {
+        "plan": learner.episode,
+        "engine": plan.engine,
+        "value": plan.value,
+        "random_value": episode.random_value,
+        "multiplier": plan.multiplier,
+        "changed": episode.changed,
+        "answers": int(learner.wins.sum()),
+        "seconds": round(episode.seconds, 6),
+        "digest": fold.digest(arrays),
+        "arrays": fold.pack(arrays),
     }
-    turn.connection.execute(sa.insert(schema.epochs), row)
-    _queue(turn, turn.episode, turn.epoch, epoch.duels, "policy")
-    turn.asked += len(epoch.duels) * turn.config.ratings
 
 
-def last_states(connection: Connection, config: StudyConfig, study: str) -> IntArray:
-    """Where all arms are now [N]."""
-    e = schema.epochs.c
-    query = sa.select(e.states, e.next_states).where(e.study == study)
-    row = connection.execute(query.order_by(e.episode.desc(), e.epoch.desc()).limit(1)).one()
-    return fold.bytes_states(row.next_states if row.next_states is not None else row.states)
+def _commit_plan(turn: Turn, episode: Episode, plan: dict[str, Any]) -> None:
+    """Write a plan, its epochs and its duels, and begin its episode."""
+    p = schema.plans.c
+    last = sa.and_(p.study == turn.study, p.plan == turn.episode)
+    turn.connection.execute(sa.update(schema.plans).where(last).values(arrays=None))
+    _insert(turn, schema.plans, [plan | {"study": turn.study, "made_at": turn.now}])
+    turn.episode, turn.epoch, turn.asked, turn.given = plan["plan"], 0, 0, 0
+    turn.append("planned", body={"plan": plan["plan"], "engine": plan["engine"]})
+    fold.save_snapshot(turn, episode.learner)
+    _open_epochs(turn, episode.epochs)
 
 
-def _move_on(turn: Turn, next_states: IntArray, columns: Mapping[str, Mapping[str, str]]) -> None:
+def _open_epochs(turn: Turn, epochs: list[Epoch]) -> None:
+    """Ask the duels of the coming epochs; a simulated world has moved through them already."""
+    rows: list[dict[str, Any]] = []
+    duels: list[dict[str, Any]] = []
+    for epoch in epochs:
+        moved = epoch.next_states
+        rows.append(
+            {
+                "study": turn.study,
+                "episode": turn.episode,
+                "epoch": turn.epoch,
+                "states": fold.states_bytes(epoch.states),
+                "arms": fold.arms_bytes(epoch.arms),
+                "next_states": None if moved is None else fold.states_bytes(moved),
+                "source": None if moved is None else "simulated",
+            }
+        )
+        duels += _duel_rows(turn, turn.episode, turn.epoch, epoch.duels, "policy")
+        turn.asked += len(epoch.duels) * turn.config.ratings
+        if moved is not None:
+            _observed(turn, "simulated")
+    _insert(turn, schema.epochs, rows)
+    _insert(turn, schema.duels, duels)
+
+
+def _move_on(turn: Turn, next_states: IntArray, columns: dict[str, dict[str, str]]) -> None:
     """Close the epoch with what the owner reported, and open the next of the episode."""
     row = study_row(turn.connection, turn.study)
     known = reported_columns(turn.connection, turn.study, turn.episode, turn.epoch)
-    for arm, new in columns.items():
-        known[arm] = known.get(arm, {}) | {str(name): str(text) for name, text in new.items()}
-    _observed(turn, next_states, "owner", to_text(known) if columns else None)
-    if turn.epoch < turn.config.horizon:
-        learner: Dopl = fold.planned(turn.connection, turn.config, row)
-        learner.epoch = turn.epoch
-        turn.asked, turn.given = turn.asked - turn.given, 0
-        queue_epoch(turn, open_epoch(learner, next_states))
-
-
-def _observed(turn: Turn, next_states: IntArray, source: str, columns: str | None = None) -> None:
-    e = schema.epochs
-    place = sa.and_(e.c.study == turn.study, e.c.episode == turn.episode, e.c.epoch == turn.epoch)
+    known |= {arm: known.get(arm, {}) | new for arm, new in columns.items()}
+    e = schema.epochs.c
+    here = sa.and_(e.study == turn.study, e.episode == turn.episode, e.epoch == turn.epoch)
     values = {
         "next_states": fold.states_bytes(next_states),
-        "source": source,
-        "columns": columns,
+        "source": "owner",
+        "columns": to_text(known) if columns else None,
     }
-    turn.connection.execute(sa.update(e).where(place).values(values))
+    turn.connection.execute(sa.update(schema.epochs).where(here).values(values))
+    _observed(turn, "owner")
+    if turn.epoch < turn.config.horizon:
+        learner = fold.planned(turn.connection, turn.config, row)
+        learner.epoch = turn.epoch
+        turn.asked, turn.given = turn.asked - turn.given, 0
+        _open_epochs(turn, [open_epoch(learner, next_states)])
+
+
+def _observed(turn: Turn, source: str) -> None:
     turn.append("observed", body={"episode": turn.episode, "epoch": turn.epoch, "source": source})
     turn.epoch += 1
 
 
-def _queue(turn: Turn, episode: int, epoch: int, duels: IntArray, purpose: str) -> None:
-    rows = [
+def _duel_rows(
+    turn: Turn, episode: int, epoch: int, duels: IntArray, purpose: str
+) -> list[dict[str, Any]]:
+    return [
         {
             "study": turn.study,
             "episode": episode,
@@ -234,8 +233,19 @@ def _queue(turn: Turn, episode: int, epoch: int, duels: IntArray, purpose: str) 
         }
         for number, duel in enumerate(duels.tolist())
     ]
+
+
+def _insert(turn: Turn, table: sa.Table, rows: list[dict[str, Any]]) -> None:
     if rows:
-        turn.connection.execute(sa.insert(schema.duels), rows)
+        turn.connection.execute(sa.insert(table), rows)
+
+
+def _last_states(connection: Connection, study: str) -> IntArray:
+    """Where all arms are now [N]."""
+    e = schema.epochs.c
+    query = sa.select(e.states, e.next_states).where(e.study == study)
+    row = connection.execute(query.order_by(e.episode.desc(), e.epoch.desc()).limit(1)).one()
+    return fold.bytes_states(row.next_states if row.next_states is not None else row.states)
 
 
 def _reported(config: StudyConfig, states: Mapping[str, str]) -> IntArray:
@@ -255,6 +265,18 @@ def _reported(config: StudyConfig, states: Mapping[str, str]) -> IntArray:
         except StudyError as error:
             raise StudyError(f'arm "{arm.id}": {error}') from None
     return np.array(numbers, dtype=np.int64)
+
+
+def _fresh(
+    config: StudyConfig, columns: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    """Reported columns as text, or why they cannot be kept."""
+    fresh = {arm: {str(k): str(v) for k, v in known.items()} for arm, known in columns.items()}
+    for arm, known in fresh.items():
+        config.arm_number(arm)
+        for text in (*known.keys(), *known.values()):
+            check_text(f'arm "{arm}"', text)
+    return fresh
 
 
 def _lease(turn: Turn) -> int:

@@ -123,6 +123,15 @@ def test_a_bad_report_is_refused_whole(
     assert service.get_study(sqlite_store, study) == before
 
 
+def test_bad_columns_are_refused_with_the_whole_report(sqlite_store: Store) -> None:
+    study = service.create_study(sqlite_store, clinic())
+    before = service.get_study(sqlite_store, study)
+    for columns, message in (({"p9": {}}, '"p9" is not one of'), ({"p1": {"a": "\0"}}, "be kept")):
+        with pytest.raises(StudyError, match=message):
+            service.observe(sqlite_store, study, everyone(), columns)
+    assert service.get_study(sqlite_store, study) == before
+
+
 def test_states_are_not_reported_where_the_world_moves_by_itself_or_the_plan_comes_first(
     sqlite_store: Store,
 ) -> None:

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+from drawn import ordinary
+
+from dopl_core.planning.model import elp
+from dopl_core.planning.problem import pose
+
+
+def size(half_width, n_arms=20, n_states=3):
+    drawn = ordinary(np.random.default_rng(0), n_arms, n_states, half_width)
+    model = elp(pose(*drawn.arguments(), "all"))
+    return model.gain.size, model.limit.size
+
+
+def test_known_rows_need_occupancies_and_flows_only():
+    # A variable for each (n, s, a); a normalisation and S - 1 flows an arm; the budget.
+    assert size(0.0) == (20 * 6, 20 * 3 + 1)
+
+
+def test_rows_that_may_be_anything_share_a_pool():
+    assert size(1.0) == (20 * (6 + 3), 20 * 4 + 1)
+
+
+def test_tight_boxes_have_no_rows_for_their_lower_bounds():
+    variables, rows = size(0.05)
+    assert variables <= 20 * (6 + 18)
+    assert rows <= 20 * (3 + 6 + 18) + 1
+
+
+@pytest.mark.parametrize("half_width", [0.0, 0.05, 0.5, 1.0])
+def test_no_row_is_empty_and_none_is_the_same_as_another(half_width):
+    drawn = ordinary(np.random.default_rng(0), 3, 3, half_width)
+    rows = elp(pose(*drawn.arguments(), "all")).rows.toarray()
+    assert rows.any(axis=1).all()
+    assert len(np.unique(rows.round(12), axis=0)) == len(rows)

@@ -86,19 +86,31 @@ class Results:
             self._lock = _lock(plan)
             self._write([])
             return
-        if json.loads(plan.read_text("utf-8")) != runs:
+        known = json.loads(plan.read_text("utf-8"))
+        if runs[: len(known)] != known:
             raise ValueError(f"{self._folder} holds other runs: choose another folder (--out)")
         self._lock = _lock(plan)
-        for number, run in enumerate(self.runs):
-            path = self._checkpoint(number)
-            if not self._checkpoints.exists():
+        if not self._checkpoints.exists():
+            for number, run in enumerate(self.runs[: len(known)]):
                 self._saved[number], self.played[number] = None, run.episodes
-            elif path.exists():
-                with np.load(path) as arrays:
-                    self._keep(number, dict(arrays))
+        for path in self._checkpoints.glob("*.npz"):
+            with np.load(path) as arrays:
+                self._keep(int(path.stem), dict(arrays))
+        if len(runs) > len(known):
+            self._add_runs(plan, runs)
         if self._checkpoints.exists():
             # A row is only true with its checkpoint: what was added after it is played again.
             self._write(self._ordered())
+
+    def _add_runs(self, plan: Path, runs: list[dict[str, Any]]) -> None:
+        """More runs than before: those that are done stay done."""
+        self._checkpoints.mkdir(exist_ok=True)
+        for number, saved in enumerate(self._saved):
+            if saved is None:
+                np.savez(self._checkpoint(number), episode=self.played[number])
+        _replace(plan, json.dumps(runs, indent=1) + "\n")
+        self._lock.close()
+        self._lock = _lock(plan)
 
     def waiting(self) -> list[tuple[int, State]]:
         """Runs not yet done: their numbers, and what to go on from ({} to begin)."""

@@ -100,6 +100,17 @@ def test_a_finished_folder_is_only_read(tmp_path: Path) -> None:
     assert sweep.planned(tmp_path) == few
 
 
+def test_more_runs_can_join_a_folder_and_what_was_played_stays(
+    tmp_path: Path, whole: pd.DataFrame
+) -> None:
+    few = runs()[:3]
+    before = sweep.run(few, tmp_path)
+    after = sweep.run(runs(), tmp_path)
+    assert same(after, whole)
+    # Their wall times are those of the first run: they were not played again.
+    assert (after.seconds[: len(before)] == before.seconds).all()
+
+
 def test_other_runs_do_not_go_into_the_same_folder(tmp_path: Path) -> None:
     sweep.run(runs()[:1], tmp_path)
     before = (tmp_path / "episodes.csv").read_bytes()

@@ -1,0 +1,59 @@
+"""Annotators without browsers: they speak the app's protocol, so that they cost the server what
+people do, and this machine nothing else. `python _crowd.py URL THINK TOKEN...` plays until killed.
+"""
+
+import asyncio
+import random
+import re
+import sys
+from urllib.parse import urlsplit
+
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+
+async def annotate(url: str, think: float, token: str) -> None:
+    """Answer duels for ever, each after thinking half to one and a half times `think` seconds."""
+    address = f"ws://{urlsplit(url).netloc}/_stcore/stream"
+    async with websockets.connect(address, subprotocols=["streamlit"], max_size=None) as socket:
+        page = fragment = ""
+        poll: float | None = None
+
+        async def rerun(button: str = "") -> None:
+            message = BackMsg()
+            state = message.rerun_script
+            state.query_string, state.page_name = f"invite={token}", "" if page else "annotate"
+            state.page_script_hash, state.fragment_id = page, fragment
+            if button:
+                state.widget_states.widgets.add(id=button, trigger_value=True)
+            await socket.send(message.SerializeToString())
+
+        await rerun()
+        buttons: dict[str, str] = {}
+        async for data in socket:
+            message = ForwardMsg.FromString(data)
+            kind = message.WhichOneof("type")
+            if kind == "new_session":
+                page, buttons = message.new_session.page_script_hash, {}
+            elif kind == "auto_rerun":
+                poll, fragment = message.auto_rerun.interval, message.auto_rerun.fragment_id
+            elif kind == "delta" and message.delta.new_element.WhichOneof("type") == "button":
+                button = message.delta.new_element.button.id
+                if found := re.search(r"(left|right)-\d+$", button):
+                    buttons[found[1]], fragment = button, message.delta.fragment_id
+            elif kind == "script_finished":
+                if buttons:
+                    await asyncio.sleep(max(0.4, think * random.uniform(0.5, 1.5)))
+                    await rerun(buttons[random.choice(["left", "right"])])
+                elif poll is not None:
+                    await asyncio.sleep(poll)
+                    await rerun()
+
+
+async def main(url: str, think: str, *tokens: str) -> None:
+    await asyncio.gather(*(annotate(url, float(think), token) for token in tokens))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

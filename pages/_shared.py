@@ -16,7 +16,6 @@ from streamlit.runtime.pages_manager import PagesManager
 from dopl_core import cards
 from dopl_core.planner import Planner
 from dopl_core.studies import access, csvtext, service
-from dopl_core.studies.running import last_states
 
 HERE = Path(__file__).parent
 
@@ -112,7 +111,8 @@ def _turn_away(words: str) -> NoReturn:
 
 def _routed() -> None:
     """A first request to /name on a fresh server runs pages/name.py without the router: go back."""
-    if PagesManager.uses_pages_directory:
+    if PagesManager.uses_pages_directory and "routed" not in st.session_state:
+        st.session_state.routed = True
         navigation()
         st.rerun()
 
@@ -204,11 +204,3 @@ def csv(frame: pd.DataFrame) -> str:
     """A table as CSV that no spreadsheet runs."""
     cells = frame.astype(object).where(frame.notna(), None)
     return csvtext.write(list(frame.columns), cells.itertuples(index=False))
-
-
-def present_states(study: service.Study) -> dict[str, str]:
-    """Where everybody is, as last reported: arm id -> state."""
-    config = study.config
-    with store().read() as connection:
-        states = last_states(connection, config, study.id)
-    return {a.id: config.states[s].label for a, s in zip(config.arms, states, strict=True)}

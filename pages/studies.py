@@ -133,7 +133,7 @@ def report(study: Study) -> None:
         "say where everybody is now. Everybody starts where they were; change what has changed."
     )
     config = study.config
-    now = ui.present_states(study)
+    now = service.present_states(ui.store(), study.id)
     table = pd.DataFrame(
         {
             "id": [arm.id for arm in config.arms],

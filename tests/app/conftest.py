@@ -1,0 +1,87 @@
+"""Pages without a browser, on a database of their own, with plans made at once."""
+
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit import config
+from streamlit.testing.v1 import AppTest
+
+from dopl_core.studies import service
+from pages import _shared as ui
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Clock:
+    """A clock that moves two seconds whenever it is looked at: nobody clicks too fast."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        self.now += 2
+        return self.now
+
+
+class PlannerAtOnce:
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def ask(self, study: str) -> None:
+        self.asked.append(study)
+        service.advance(ui.store(), study)
+
+    def wait(self, study: str, seconds: float) -> None:
+        self.ask(study)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOPL_DATABASE_URL", f"sqlite:///{tmp_path / 'dopl.db'}")
+    monkeypatch.setenv("DOPL_RUNS", str(tmp_path / "runs"))
+    planner = PlannerAtOnce()
+    monkeypatch.setattr(ui, "planner", lambda: planner)
+    st.cache_resource.clear()
+    config.set_option("server.address", "localhost")
+    yield
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def store():
+    opened = ui.store()
+    opened.clock = Clock()
+    return opened
+
+
+@pytest.fixture
+def study(store):
+    """App users in a simulated world: three duels a plan, no practice."""
+    rules = {"practice": False, "horizon": 1}
+    return service.create_study(store, service.from_environment("app_marketing", **rules))
+
+
+@pytest.fixture
+def visit():
+    """Open a page by its own file, without the router, as the first request to a server does."""
+
+    def open_page(name: str, **parameters: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "pages" / f"{name}.py"), default_timeout=20)
+        for key, value in parameters.items():
+            app.query_params[key] = value
+        return app.run()
+
+    return open_page
+
+
+@pytest.fixture
+def router():
+    """Open the app at its entrance."""
+    return AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=20)
+
+
+def words(app: AppTest) -> str:
+    """All that a page says."""
+    places = (app.title, app.header, app.subheader, app.markdown, app.text, app.caption, app.error)
+    return "\n".join(str(element.value) for place in places for element in place)

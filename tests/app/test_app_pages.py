@@ -1,0 +1,174 @@
+"""The logic of Home, Studies, Insights and Simulate, and who may see them."""
+
+import re
+
+import pytest
+import streamlit as st
+from conftest import ROOT, words
+from streamlit import config
+
+from dopl_core import simulations
+from dopl_core.studies import access, service
+from pages import _shared as ui
+
+PAGES = ("home", "annotate", "studies", "insights", "simulate")
+ROSTER = (ROOT / "data" / "rosters" / "clinic.csv").read_bytes()
+
+
+def test_the_entrance_is_home(router):
+    app = router.run()
+    assert not app.exception
+    assert app.button(key="try")
+
+
+def test_the_settings_that_clicks_depend_on_are_in_force(visit):
+    visit("home")
+    assert st.get_option("runner.postScriptGC") is False
+    assert st.get_option("browser.gatherUsageStats") is False
+    assert st.get_option("client.showErrorDetails") == "none"
+    assert st.get_option("server.enableXsrfProtection") is True
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_opens_on_an_empty_database(visit, name):
+    app = visit(name)
+    assert not app.exception
+    assert words(app)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_from_elsewhere_every_page_needs_a_key_or_an_invite(visit, study, name):
+    config.set_option("server.address", "0.0.0.0")  # noqa: S104
+    app = visit(name, study=study)
+    assert app.title[0].value == "You need a link"
+    assert not app.button
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_owners_key_opens_every_page(visit, store, name):
+    config.set_option("server.address", "0.0.0.0")  # noqa: S104
+    app = visit(name, key=access.make_owner_key(store))
+    assert app.title[0].value != "You need a link"
+    assert "key" not in app.query_params or name != "home"
+
+
+def test_try_it_makes_a_study_and_opens_its_duels(visit, store, monkeypatch):
+    opened = []
+    monkeypatch.setattr(ui, "open_duels", opened.append)
+    visit("home").button(key="try").click().run()
+    [study] = service.list_studies(store)
+    assert study.config.environment_name == "cpap"
+    assert opened == [study.id]
+
+
+def test_a_study_is_made_from_an_environment_as_the_form_says(visit, store):
+    app = visit("studies")
+    app.selectbox[0].set_value("Maternal health calls").run()
+    app.text_input(key="title armman").set_value("Calls in June")
+    app.number_input(key="budget armman").set_value(5)
+    app.run()
+    app.button(key="create").click().run()
+    [study] = service.list_studies(store)
+    assert (study.title, study.config.budget, study.config.n_arms) == ("Calls in June", 5, 20)
+    assert app.title[0].value == "Calls in June"
+
+
+def test_a_study_is_made_from_a_roster_with_states_in_the_owners_order(visit, store):
+    app = visit("studies")
+    app.segmented_control(key="world").set_value("My own roster").run()
+    app.file_uploader(key="roster").set_value(("clinic.csv", ROSTER, "text/csv")).run()
+    [area] = [area for area in app.text_area if area.key.startswith("states")]
+    assert area.value.splitlines() == ["High", "Moderate", "Low"]  # as the file mentions them
+    area.set_value("Low: seldom\nModerate\nHigh").run()
+    app.button(key="create").click().run()
+    assert not app.exception
+    [study] = service.list_studies(store)
+    assert [state.label for state in study.config.states] == ["Low", "Moderate", "High"]
+    assert study.config.states[0].description == "seldom"
+    assert study.config.world == "observed"
+
+
+def test_a_roster_that_cannot_be_used_is_refused_before_anything_is_made(visit, store):
+    app = visit("studies")
+    app.segmented_control(key="world").set_value("My own roster").run()
+    app.file_uploader(key="roster").set_value(("x.csv", b"id,state\na,Low\na,Low", "text/csv"))
+    app.run()
+    assert "x.csv row 3" in app.error[0].value.replace("\\", "")
+    assert not [b for b in app.button if b.key == "create"]
+
+
+def test_a_study_is_paused_reopened_and_closed(visit, store, study):
+    app = visit("studies", study=study)
+    for key, status in (("pause", "paused"), ("reopen", "running"), ("close", "closed")):
+        app.button(key=key).click().run()
+        assert service.get_study(store, study).status == status
+
+
+def test_the_list_names_those_to_help_and_why(visit, study):
+    app = visit("studies", study=study)
+    table = app.dataframe[0].value
+    assert len(table) == 4
+    assert list(table.columns) == ["id", "name", "group", "state now", "why"]
+
+
+def test_an_invite_link_is_shown_once_and_revoked(visit, store, study):
+    app = visit("studies", study=study)
+    app.text_input(key="invitee").set_value("Ann").run()
+    app.button(key="invite").click().run()
+    token = re.search(r"/annotate\?invite=(\S+)", app.code[0].value)[1]
+    assert access.who(store, token).annotator == "Ann"
+    [revoke] = [b for b in app.button if b.key and b.key.startswith("revoke-Ann")]
+    revoke.click().run()
+    assert access.who(store, token) is None
+    assert not app.code
+
+
+def test_an_observed_world_moves_when_the_owner_reports(visit, store):
+    states = ["Low", "Moderate", "High"]
+    roster = service.read_roster(ROSTER, states)
+    config = service.from_roster(
+        roster, states, title="Clinic", budget=3, horizon=2, practice=False
+    )
+    study = service.create_study(store, config)
+    app = visit("studies", study=study)
+    app.button(key="report").click().run()
+    assert not app.exception
+    assert service.get_study(store, study).epoch == 1
+
+
+def test_deleting_needs_a_yes(visit, store, study):
+    app = visit("studies", study=study)
+    assert app.button(key="delete").disabled
+    app.checkbox(key="sure").check().run()
+    app.button(key="delete").click().run()
+    assert service.list_studies(store) == []
+    assert app.title[0].value == "Studies"
+
+
+def test_a_bundle_that_is_none_is_refused_in_words(visit, store):
+    app = visit("studies")
+    app.file_uploader(key="bundle").set_value(("b.zip", b"not a zip", "application/zip")).run()
+    app.button(key="import").click().run()
+    assert app.error
+    assert service.list_studies(store) == []
+
+
+def test_insights_have_titles_that_say_the_finding(visit, store, study):
+    for number in range(6):
+        ask = service.next_duel(store, study, "Ann")
+        service.answer(store, ask.impression, "right" if number else "left", response_ms=800)
+        service.advance(store, study)
+    app = visit("insights", study=study)
+    assert not app.exception
+    said = words(app).replace("\\", "")
+    assert "6 answers so far, by 1 person" in said
+    assert "Half of the answers took less than 0.8 s" in said
+    assert "Left was chosen 17% of the time" in said
+
+
+def test_a_simulation_without_learners_is_refused_in_words(visit, monkeypatch):
+    app = visit("simulate")
+    app.multiselect[0].set_value([])
+    app.button[0].click().run()
+    assert "no learner is chosen" in words(app).replace("\\", "")
+    assert simulations.find_all() == []

@@ -30,6 +30,7 @@ FOLDER = ROOT / "data" / "runs"
 Status = Literal["running", "finished", "stopped", "failed"]
 Measure = Literal["reward", "cumulative_regret", "index_error"]
 
+_PATIENCE = 3.0  # seconds in which a process that is told to end may do so
 _NICE = 10  # simulations give way to clicks
 _POINTS = {
     "reward": 40,
@@ -118,9 +119,15 @@ def go_on(simulation: Simulation) -> None:
 def stop(simulation: Simulation) -> None:
     """End it; what was played stays, and it can go on later."""
     about = _about(simulation.folder)
-    if _is_alive(about["pid"]):
-        os.killpg(about["pid"], signal.SIGTERM)
-        _note(simulation.folder, about | {"stopped": True})
+    if not _is_alive(about["pid"]):
+        return
+    _note(simulation.folder, about | {"stopped": True})
+    os.killpg(about["pid"], signal.SIGTERM)
+    deadline = time.monotonic() + _PATIENCE
+    while _is_alive(about["pid"]):
+        if time.monotonic() > deadline:
+            os.killpg(about["pid"], signal.SIGKILL)
+        time.sleep(0.02)
 
 
 def delete(simulation: Simulation) -> None:

@@ -79,9 +79,3 @@ def visit():
 def router():
     """Open the app at its entrance."""
     return AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=20)
-
-
-def words(app: AppTest) -> str:
-    """All that a page says."""
-    places = (app.title, app.header, app.subheader, app.markdown, app.text, app.caption, app.error)
-    return "\n".join(str(element.value) for place in places for element in place)

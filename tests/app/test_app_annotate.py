@@ -1,7 +1,7 @@
 """The logic of the Annotate page."""
 
 import pytest
-from conftest import words
+from page_words import words
 
 from dopl_core import findings
 from dopl_core.studies import access, service

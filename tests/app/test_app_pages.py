@@ -4,7 +4,7 @@ import re
 
 import pytest
 import streamlit as st
-from conftest import ROOT, words
+from page_words import words
 from streamlit import config
 
 from dopl_core import simulations
@@ -12,7 +12,7 @@ from dopl_core.studies import access, service
 from pages import _shared as ui
 
 PAGES = ("home", "annotate", "studies", "insights", "simulate")
-ROSTER = (ROOT / "data" / "rosters" / "clinic.csv").read_bytes()
+ROSTER = (ui.HERE.parent / "data" / "rosters" / "clinic.csv").read_bytes()
 
 
 def test_the_entrance_is_home(router):

@@ -21,8 +21,13 @@ Command = Callable[[argparse.Namespace], None]
 
 def main(argv: list[str] | None = None) -> None:
     """Run one command; what its user did wrong is said in one line, without a traceback."""
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args, more = parser.parse_known_args(argv)
     run: Command = args.run
+    if run is app:
+        args.streamlit = more
+    elif more:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
     try:
         run(args)
     except (ValueError, OSError) as error:
@@ -136,8 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         return sub
 
-    sub = command("app", app)
-    sub.add_argument("streamlit", nargs=argparse.REMAINDER, help="options for streamlit run")
+    command("app", app).epilog = "All options are streamlit's: --server.port 8600 ..."
     sub = command("key", key)
     sub.add_argument("--address", help="where the app can be reached, for the link")
     sub = command("simulate", simulate)

@@ -1,0 +1,70 @@
+"""`dopl app`: at home it just starts; open to the network it first makes the owner a key."""
+
+import re
+import subprocess
+
+import pytest
+
+from dopl_core import cli
+from dopl_core.studies import access, service
+
+
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """What would have been started."""
+    monkeypatch.setenv("DOPL_DATABASE_URL", f"sqlite:///{tmp_path / 'dopl.db'}")
+    monkeypatch.delenv("STREAMLIT_SERVER_ADDRESS", raising=False)
+    commands: list[list[str]] = []
+
+    def call(command, cwd):
+        commands.append(command)
+        return 0
+
+    monkeypatch.setattr(subprocess, "call", call)
+    return commands
+
+
+def run(*words):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["app", *words])
+    assert ended.value.code == 0
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--server.port", "8600"), ("--server.address=localhost",)], ids=str
+)
+def test_on_this_computer_nothing_asks_for_a_key(started, capsys, words):
+    run(*words)
+    assert started[0][-len(words) :] == list(words) if words else True
+    assert "key=" not in capsys.readouterr().out
+    assert not access.has_owner_key(service.open_store())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--server.address", "0.0.0.0"), ("--server.address=::",), ("--server.address=",)],  # noqa: S104
+    ids=str,
+)
+def test_open_to_the_network_a_key_is_made_and_printed_once(started, capsys, words):
+    run(*words, "--server.port", "8600")
+    key = re.search(r"http://\S+:8600/\?key=(\S+)", capsys.readouterr().out)[1]
+    assert access.is_owner(service.open_store(), key)
+    run(*words)
+    assert "key=" not in capsys.readouterr().out
+    assert len(started) == 2
+
+
+def test_the_address_may_come_from_the_environment(started, capsys, monkeypatch):
+    monkeypatch.setenv("STREAMLIT_SERVER_ADDRESS", "clinic.example")
+    run()
+    assert "http://clinic.example:8501/?key=" in capsys.readouterr().out
+
+
+def test_a_new_key_replaces_the_old_one(started, capsys):
+    run("--server.address", "0.0.0.0")  # noqa: S104
+    old = capsys.readouterr().out.rpartition("key=")[2].strip()
+    cli.main(["key"])
+    new = capsys.readouterr().out.rpartition("key=")[2].strip()
+    store = service.open_store()
+    assert access.is_owner(store, new)
+    assert not access.is_owner(store, old)

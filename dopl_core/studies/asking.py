@@ -195,7 +195,7 @@ def _repeat(turn: Turn, person: _Person) -> tuple[int, Record] | None:
             "right_arm": original.left_arm,
             "right_state": original.left_state,
         }
-        turn.run(queries.NEW_DUEL, **place, **sides, ratings=0, given=0, held=0)
+        turn.run(queries.NEW_DUEL, **place, **sides, ratings=0, given=0, held=0, free=0)
     return _show(turn, person, turn.run(queries.DUEL_AT, **place).one())
 
 
@@ -232,10 +232,10 @@ def _count(turn: Turn, shown: Record) -> bool:
     """Count a rating, if its duel still wants one; others who hold the last one are let go."""
     if shown.episode != turn.episode or shown.given >= shown.ratings:
         return False
-    held = -1 if shown.outcome is None else 0
-    turn.run(queries.COUNT, duel=shown.duel, more_given=1, more_held=held)
+    own = 1 if shown.outcome is None else 0
+    turn.run(queries.COUNT, duel=shown.duel, more_given=1, more_held=-own)
     turn.given += 1
-    if shown.given + 1 == shown.ratings:
+    if shown.given + 1 == shown.ratings and shown.held > own:
         release(turn, queries.HELD_BY_OTHERS, duel=shown.duel, impression=shown.id)
     return True
 

@@ -143,6 +143,7 @@ def _write_duels(
                 "ratings": ratings,
                 "given": given.get(key, 0),
                 "held": held.get(key, 0),
+                "free": ratings - given.get(key, 0) - held.get(key, 0),
             }
             | dict(zip(_SIDES, sides[key], strict=True))
         )

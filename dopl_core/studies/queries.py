@@ -13,9 +13,14 @@ _CHANGING = (
     *("planner", "planner_until"),
 )
 
-STUDY = sa.select(*(c for c in _s if c.name != "config")).where(_s.id == given("study"))
+_study = sa.select(*(c for c in _s if c.name != "config"))
+STUDY = _study.where(_s.id == given("study"))
 LOCKED_STUDY = STUDY.with_for_update()
-STUDY_OF = sa.select(_i.study).where(_i.id == given("impression"))
+LOCKED_STUDY_OF = (
+    _study.join_from(schema.studies, schema.impressions, _i.study == _s.id)
+    .where(_i.id == given("impression"))
+    .with_for_update(of=schema.studies)
+)
 CONFIG = sa.select(_s.config).where(_s.id == given("study"))
 UPDATE_STUDY = (
     sa.update(schema.studies)
@@ -39,7 +44,7 @@ REPEATED = sa.update(schema.annotators).where(_this_person).values(repeats=_a.re
 _sides = (_d.left_arm, _d.left_state, _d.right_arm, _d.right_state)
 _place = (_d.episode, _d.epoch, _d.number, _d.purpose)
 _with_duel = sa.select(
-    *(c for c in _i if c.name != "study"), *_place, *_sides, _d.ratings, _d.given
+    *(c for c in _i if c.name != "study"), *_place, *_sides, _d.ratings, _d.given, _d.held
 ).join_from(schema.impressions, schema.duels, _i.duel == _d.id)
 _of_person = sa.and_(_i.study == given("study"), _i.annotator == given("annotator"))
 
@@ -109,7 +114,11 @@ PRACTICE = _unseen.where(_d.purpose == "practice")
 COUNT = (
     sa.update(schema.duels)
     .where(_d.id == given("duel"))
-    .values(given=_d.given + given("more_given"), held=_d.held + given("more_held"))
+    .values(
+        given=_d.given + given("more_given"),
+        held=_d.held + given("more_held"),
+        free=_d.free - given("more_given") - given("more_held"),
+    )
 )
 
 _mine = (

@@ -63,7 +63,8 @@ def close_duels(store: Store, study: str) -> bool:
             d = schema.duels.c
             missing = sa.and_(d.study == study, d.episode == turn.episode, d.given < d.ratings)
             release(turn, queries.OPEN_IN_EPISODE, study=study, episode=turn.episode)
-            turn.connection.execute(sa.update(schema.duels).where(missing).values(ratings=d.given))
+            values = {"ratings": d.given, "free": 0}
+            turn.connection.execute(sa.update(schema.duels).where(missing).values(values))
             turn.append("duels_closed", body={"missing": turn.asked - turn.given})
             turn.asked = turn.given
         return turn.plan_due
@@ -216,6 +217,7 @@ def _observed(turn: Turn, source: str) -> None:
 def _duel_rows(
     turn: Turn, episode: int, epoch: int, duels: IntArray, purpose: str
 ) -> list[dict[str, Any]]:
+    ratings = turn.config.ratings if purpose == "policy" else 0
     return [
         {
             "study": turn.study,
@@ -227,9 +229,10 @@ def _duel_rows(
             "left_state": duel[1],
             "right_arm": duel[2],
             "right_state": duel[3],
-            "ratings": turn.config.ratings if purpose == "policy" else 0,
+            "ratings": ratings,
             "given": 0,
             "held": 0,
+            "free": ratings,
         }
         for number, duel in enumerate(duels.tolist())
     ]

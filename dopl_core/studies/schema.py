@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-VERSIONS = ("0001", "0002")  # oldest first; the last is this program's
+VERSIONS = ("0001", "0002", "0003")  # oldest first; the last is this program's
 
 metadata = MetaData()
 
@@ -142,13 +142,14 @@ duels = Table(
     Column("ratings", Integer, nullable=False),  # asked for; 0 where everybody is asked
     Column("given", Integer, nullable=False),
     Column("held", Integer, nullable=False),  # leases that run
+    Column("free", Integer, nullable=False, server_default="0"),  # ratings - given - held
     UniqueConstraint("study", "episode", "epoch", "number", "purpose", name="duels_place"),
     CheckConstraint("purpose IN ('policy', 'repeat', 'gold', 'practice')", name="duels_purpose"),
     CheckConstraint("given BETWEEN 0 AND ratings", name="duels_given"),
     CheckConstraint("held >= 0", name="duels_held"),
     CheckConstraint("left_arm <> right_arm", name="duels_arms"),
 )
-FREE = text("given + held < ratings")
+FREE = text("free > 0")
 Index(
     "duels_free",
     duels.c.study,
@@ -191,6 +192,14 @@ Index(
     "impressions_open",
     impressions.c.study,
     impressions.c.expires_at,
+    sqlite_where=_OPEN,
+    postgresql_where=_OPEN,
+)
+Index(
+    "impressions_mine",
+    impressions.c.study,
+    impressions.c.annotator,
+    impressions.c.id,
     sqlite_where=_OPEN,
     postgresql_where=_OPEN,
 )

@@ -81,15 +81,23 @@ def take_turn(
 ) -> Iterator[Turn]:
     """Be the only writer of a study, or of an impression's; see Store.write for `promise`."""
     with store.write(promise) as connection:
-        if impression is not None:
-            values = {"impression": impression}
-            if 0 < impression < 2**63:  # what the databases can look for
-                study = connection.execute(queries.STUDY_OF, values).scalar()
-            if study is None:
-                raise StudyError(f"impression {impression} was never shown")
-        turn = Turn(store, connection, study_row(connection, str(study), lock=True))
+        if impression is None:
+            row = study_row(connection, str(study), lock=True)
+        else:
+            row = _study_of(connection, impression)
+        turn = Turn(store, connection, row)
         yield turn
         turn.write_back()
+
+
+def _study_of(connection: Connection, impression: int) -> Record:
+    row = None
+    if 0 < impression < 2**63:  # what the databases can look for
+        values = {"impression": impression}
+        row = connection.execute(queries.LOCKED_STUDY_OF, values).one_or_none()
+    if row is None:
+        raise StudyError(f"impression {impression} was never shown")
+    return row
 
 
 def study_row(connection: Connection, study: str, lock: bool = False) -> Record:

@@ -129,7 +129,7 @@ def _answer_all(store: Store, study: str, rng: np.random.Generator) -> int:
             turn.connection.execute(sa.insert(schema.events), rows)
             turn.seq += len(rows)
         turn.connection.execute(
-            sa.update(schema.duels).where(d.id.in_(duels)).values(given=schema.duels.c.ratings)
+            sa.update(schema.duels).where(d.id.in_(duels)).values(given=d.ratings, free=0)
         )
         turn.heard, turn.given = turn.seq, turn.asked
     return len(duels)

@@ -68,7 +68,7 @@ def check(store: Store, study: str, acknowledged: list[tuple[int, str]]) -> None
             sa.select(i.id, i.outcome).where(i.study == study, i.outcome.in_(COUNTED))
         ).all()
         ratings = connection.execute(
-            sa.select(d.id, d.given, d.ratings, sa.func.count(i.id), sa.func.min(d.held))
+            sa.select(d.id, d.given, d.ratings, sa.func.count(i.id), d.held + d.free)
             .join_from(
                 schema.duels,
                 schema.impressions,
@@ -76,7 +76,7 @@ def check(store: Store, study: str, acknowledged: list[tuple[int, str]]) -> None
                 isouter=True,
             )
             .where(d.study == study, d.purpose == "policy")
-            .group_by(d.id, d.given, d.ratings)
+            .group_by(d.id, d.given, d.ratings, d.held, d.free)
         ).all()
         numbers = connection.execute(
             sa.select(sa.func.count(), sa.func.max(e.seq)).where(e.study == study)
@@ -85,7 +85,9 @@ def check(store: Store, study: str, acknowledged: list[tuple[int, str]]) -> None
     log = dict(map(tuple, said))
     assert log == dict(map(tuple, kept))
     assert set(acknowledged) <= set(log.items())
-    assert all(given == counted <= wanted for _, given, wanted, counted, _ in ratings)
+    for _, given, wanted, counted, left in ratings:
+        assert given == counted <= wanted
+        assert left == wanted - given
     assert numbers[0] == numbers[1]
     replayed = service.replay_study(store, study).state()
     folded = service.load_learner(store, study).state()

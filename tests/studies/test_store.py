@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 from playing import Clock, cpap, play
 
-from dopl_core.studies import fold, schema, service
+from dopl_core.studies import fold, queries, schema, service
 from dopl_core.studies import store as stores
 from dopl_core.studies.service import Ask, Store, StoreError
 from dopl_core.studies.turn import take_turn
@@ -284,3 +284,20 @@ def test_a_password_is_never_shown() -> None:
     with pytest.raises(StoreError) as error:
         service.open_store("postgresql://ann:secret@localhost:1/none")
     assert "secret" not in str(error.value)
+
+
+def test_the_lookups_behind_a_click_use_their_indexes(sqlite_store: Store) -> None:
+    """Without them a click would take longer the more was answered before."""
+    who = {"study": "s", "annotator": "Ann"}
+    for query, values, index in (
+        (queries.OPEN, who, "impressions_mine"),
+        (queries.QUEUED, who | {"episode": 1}, "duels_free"),
+        (queries.OVERDUE, {"study": "s", "now": 0}, "impressions_open"),
+    ):
+        compiled = query.compile(sqlite_store.engine)
+        given = tuple((compiled.params | values)[name] for name in compiled.positiontup or ())
+        with sqlite_store.read() as connection:
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}", given).all()
+        assert f"USING INDEX {index} " in str(plan)
+        assert "SCAN" not in str(plan)
+        assert "TEMP B-TREE" not in str(plan)

@@ -82,3 +82,31 @@ def test_classes_almost_equally_good_are_settled_by_lp(monkeypatch):
         answer = arms.respond(arms.of(problem), multiplier, cold(problem))
         assert answer.policy.gain(multiplier)[0] == pytest.approx(max(1 - multiplier, 0.5))
     assert calls
+
+
+def test_policy_iteration_settles_all_but_very_few_arms(monkeypatch):
+    by_lp, left_to_lp = arms.by_lp, []
+
+    def counted(some, multiplier):
+        left_to_lp.append(some.pay.shape[2])
+        return by_lp(some, multiplier)
+
+    monkeypatch.setattr(arms, "by_lp", counted)
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        problem = posed(awkward(rng))
+        start = guess(rng.normal(size=problem.pay.shape[1::-1]))
+        for multiplier in (0.5, 0.0, rng.uniform()):
+            start = arms.respond(arms.of(problem), multiplier, start).policy
+    assert sum(left_to_lp) <= 2
+
+
+def test_another_multiplier_may_call_for_another_closed_class():
+    """State 0 pays 1 while acted on, and is lost otherwise; state 1 pays 0.3 for nothing."""
+    lost, held, second = [0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
+    rows = np.array([[[lost, held], [second, second], [lost, lost]]])
+    problem = pose([[1.0, 0.3, 0.0]], rows, rows, 1, "all")
+    policy = cold(problem)
+    for multiplier, gain in ((0.0, 1.0), (0.9, 0.3), (0.5, 0.5), (2.0, 0.3), (0.6, 0.4)):
+        policy = arms.respond(arms.of(problem), multiplier, policy).policy
+        assert policy.gain(multiplier)[0] == pytest.approx(gain)

@@ -1,6 +1,5 @@
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pulp
@@ -13,9 +12,12 @@ from dopl_core.planning.problem import pose
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where temporary files go."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path
+    """Where temporary files go, PuLP's too."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
 
 
 def test_plans_made_at_once_do_not_mix_and_leave_no_files(folder):
@@ -46,9 +48,15 @@ def test_a_program_without_solution_raises_its_status(folder, monkeypatch):
     assert not list(folder.iterdir())
 
 
-def test_a_solver_that_cannot_be_run_raises(folder, monkeypatch):
-    missing = pulp.COIN_CMD(path=str(Path(folder) / "nowhere" / "cbc"), msg=False)
-    monkeypatch.setattr(cbc, "bundled_cbc", lambda: missing)
+@pytest.mark.parametrize("script", [None, "exit 1", "exit 0"])
+def test_a_solver_that_does_not_run_raises_and_leaves_no_files(
+    script, folder, tmp_path, monkeypatch
+):
+    path = tmp_path / "cbc"
+    if script is not None:
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    monkeypatch.setattr(cbc, "bundled_cbc", lambda: pulp.COIN_CMD(path=str(path), msg=False))
     with pytest.raises(PlanningError, match="CBC could not be run"):
         plan(*ordinary(np.random.default_rng(0), 3).arguments())
     assert not list(folder.iterdir())

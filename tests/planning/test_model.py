@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from drawn import ordinary
 
+from dopl_core.planning import arms, cbc, highs
+from dopl_core.planning.chains import guess
 from dopl_core.planning.model import elp
 from dopl_core.planning.problem import pose
 
@@ -33,3 +35,16 @@ def test_no_row_is_empty_and_none_is_the_same_as_another(half_width):
     rows = elp(pose(*drawn.arguments(), "all")).rows.toarray()
     assert rows.any(axis=1).all()
     assert len(np.unique(rows.round(12), axis=0)) == len(rows)
+
+
+@pytest.mark.parametrize("engine", [cbc, highs])
+@pytest.mark.parametrize("half_width", [0.0, 0.1, 1.0])
+def test_duals_of_the_flows_are_the_bias(engine, half_width):
+    drawn = ordinary(np.random.default_rng(1), 8, 3, half_width)
+    problem = pose(*drawn.arguments(), "all")
+    occupancy, multiplier, duals = engine.solve(problem)
+    bias = arms.respond(arms.of(problem), multiplier, guess(np.zeros((3, 8)))).bias
+    visited = occupancy.sum(axis=2).T > 1e-6
+    for dual, true, where in zip(duals.T, bias.T, visited.T, strict=True):
+        steps = dual[where] - dual[where][0]
+        assert steps == pytest.approx(true[where] - true[where][0], abs=1e-5)

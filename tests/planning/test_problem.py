@@ -89,3 +89,11 @@ def test_nothing_that_is_passed_in_is_changed(drawn):
     plan(*drawn.arguments(), engine="lagrangian")
     for array, copy in zip((drawn.reward, drawn.low, drawn.high), before, strict=True):
         assert (array == copy).all()
+
+
+def test_transitions_hardly_ever_made_are_never_made(drawn):
+    low, high = drawn.low.copy(), drawn.high.copy()
+    low[0, 0, 0], high[0, 0, 0] = [1e-12, 0.2, 0.2], [1e-11, 0.9, 0.9]
+    problem = pose(drawn.reward, low, high, drawn.budget, "all")
+    assert problem.low[0, 0, 0].tolist() == [0, 0.2, 0.2]
+    assert problem.width[0, 0, 0, 0] == 0

@@ -185,7 +185,8 @@ def learner_of(config: StudyConfig) -> Dopl:
         confidence=config.confidence,
         engine=config.engine,
         pays=config.pays,
-        groups=tuple(arm.group for arm in config.arms),
+        # A simulated world's groups are the truth that the learner is to find.
+        groups=tuple(arm.group for arm in config.arms) if config.world == "observed" else None,
     )
 
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
@@ -81,10 +81,21 @@ def read(columns: Mapping[str, str]) -> Evidence:
     return Evidence(tuple(facts), drawn, photo)
 
 
+def on_one_scale(left: Evidence, right: Evidence) -> tuple[Evidence, Evidence]:
+    """The two sides of a duel with equal charts drawn to an equal height."""
+    tops: dict[str, float] = {}
+    for chart in left.charts + right.charts:
+        tops[chart.caption] = max(tops.get(chart.caption, 0.0), _top(chart))
+
+    def scaled(side: Evidence) -> Evidence:
+        return replace(side, charts=tuple(replace(c, top=tops[c.caption]) for c in side.charts))
+
+    return scaled(left), scaled(right)
+
+
 def html(chart: Chart) -> str:
     """The chart as HTML; made of numbers and of our own words only, whatever the roster says."""
-    known = [value for value in chart.values if not math.isnan(value)]
-    top = chart.top or max([*known, chart.line or 0.0, 0.0]) or 1.0
+    top = _top(chart)
     unit = escape(chart.unit)
     labels = chart.labels or tuple(str(i + 1) for i in range(len(chart.values)))
     bars = []
@@ -103,8 +114,8 @@ def html(chart: Chart) -> str:
             f"<em>{chart.line:g} {unit}</em></div></div>"
         )
     return (
-        f'<div class="dopl-chart" role="img" aria-label="{describe(chart)}">{"".join(bars)}'
-        f"{line}</div>"
+        f'<div class="dopl-chart{" lined" if line else ""}" role="img" '
+        f'aria-label="{describe(chart)}">{"".join(bars)}{line}</div>'
     )
 
 
@@ -213,6 +224,11 @@ def _numbers(text: str) -> list[float]:
     except ValueError:
         return []
     return numbers if np.isfinite(numbers).all() else []
+
+
+def _top(chart: Chart) -> float:
+    known = [value for value in chart.values if not math.isnan(value)]
+    return chart.top or max([*known, chart.line or 0.0, 0.0]) or 1.0
 
 
 def _short(value: float) -> str:

@@ -157,7 +157,5 @@ def preview(config: service.StudyConfig) -> None:
         pair = [(0, 0), (1, config.n_states - 1)]
     with st.container(border=True):
         st.markdown(f"**{ui.plain(config.question)}**")
-        for column, (arm, state) in zip(st.columns(2), pair, strict=True):
-            side = side_of(config, arm, state, {})
-            with column.container(border=True, key=f"card-preview-{arm}", height="stretch"):
-                ui.show_card(side, ui.evidence(config, side, 1, 0))
+        left, right = (side_of(config, arm, state, {}) for arm, state in pair)
+        ui.show_pair(config, left, right, 1, 0, key="card-preview")

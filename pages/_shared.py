@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
 from dopl_core import cards
@@ -139,10 +140,30 @@ def plain(text: str) -> str:
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", parted)
 
 
-def evidence(
+def show_pair(
+    config: service.StudyConfig,
+    left: service.Side,
+    right: service.Side,
+    episode: int,
+    epoch: int,
+    key: str = "card",
+) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Two cards side by side; the boxes they are in, for buttons below."""
+    seen = [_evidence(config, side, episode, epoch) for side in (left, right)]
+    boxes = []
+    sides = zip(("left", "right"), (left, right), cards.on_one_scale(*seen), strict=True)
+    for column, (which, side, shown) in zip(st.columns(2), sides, strict=True):
+        bare = "" if side.description else "-bare"
+        box = column.container(border=True, key=f"{key}{bare}-{which}", height="stretch")
+        with box:
+            _show_card(side, shown)
+        boxes.append(box)
+    return boxes[0], boxes[1]
+
+
+def _evidence(
     config: service.StudyConfig, side: service.Side, episode: int, epoch: int
 ) -> cards.Evidence:
-    """What there is to look at on one side of a duel."""
     if config.world == "observed":
         return cards.read(side.columns)
     return cards.draw(
@@ -150,11 +171,12 @@ def evidence(
     )
 
 
-def show_card(side: service.Side, seen: cards.Evidence) -> None:
+def _show_card(side: service.Side, seen: cards.Evidence) -> None:
     """One arm of a duel: roster text as plain text, charts from numbers only."""
     st.text(side.label)
     st.text(side.state)
-    st.text(side.description or " ")
+    if side.description:
+        st.text(side.description)
     if seen.photo:
         st.image(seen.photo, width=120)
     for fact in seen.facts:

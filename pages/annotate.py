@@ -1,6 +1,7 @@
 """Annotate: two cards, one question, one click."""
 
 import time
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -32,12 +33,14 @@ WAITS = {
     "plan": "Thinking about whom to ask about next.",
     "owner": "That is all for now. There will be more when the owner has reported how all are.",
     "paused": "The owner has paused the study.",
+    "over": "The study has all the answers it wanted.",
 }
 
 
 def choose(ask: Ask, outcome: str) -> None:
     """One click: on disk before anything is drawn."""
     if not ui.still_invited():
+        mine["revoked"] = True
         return
     took = int(1000 * (time.monotonic() - mine["shown"][1]))
     receipt = service.answer(ui.store(), ask.impression, outcome, response_ms=took)
@@ -68,7 +71,7 @@ def pause(on: bool) -> None:
 
 @st.fragment(run_every=mine["poll"])
 def board() -> None:
-    if not ui.still_invited():
+    if mine.get("revoked") or (mine["poll"] and not ui.still_invited()):
         st.rerun()
     if mine.get("paused"):
         st.subheader("Paused", anchor=False)
@@ -104,26 +107,25 @@ def show_duel(ask: Ask) -> None:
     practice = ask.purpose == "practice"
     if practice:
         st.text("Practice: these answers do not count.")
-    for column, which in zip(st.columns(2), ("left", "right"), strict=True):
-        side = ask.left if which == "left" else ask.right
-        with column.container(border=True, key=f"card-{which}", height="stretch"):
-            ui.show_card(side, ui.evidence(config, side, ask.episode, ask.epoch))
-            # The impression in the key: a second click on a button that is gone hits nothing.
-            st.button(
-                ui.plain(side.label),
-                key=f"{which}-{ask.impression}",
-                shortcut=which.capitalize(),
-                type="primary",
-                width="stretch",
-                on_click=choose,
-                args=(ask, which),
-            )
-    with st.container(horizontal=True, horizontal_alignment="center", key="other-answers"):
-        other("Can't tell", "skip", "S", choose, ask, "skip")
+    boxes = ui.show_pair(config, ask.left, ask.right, ask.episode, ask.epoch)
+    for box, which, side in zip(boxes, ("left", "right"), (ask.left, ask.right), strict=True):
+        # The impression in the key: a second click on a button that is gone hits nothing.
+        box.button(
+            ui.plain(side.label),
+            key=f"{which}-{ask.impression}",
+            shortcut=which.capitalize(),
+            type="primary",
+            width="stretch",
+            on_click=choose,
+            args=(ask, which),
+        )
+    with st.container(horizontal=True, horizontal_alignment="center"):
+        number = ask.impression
+        by_key("Can't tell", f"skip-{number}", "S", choose, ask, "skip")
         if config.ties_allowed:
-            other("Equal", "tie", "T", choose, ask, "tie")
+            by_key("Equal", f"tie-{number}", "T", choose, ask, "tie")
         if ask.can_undo:
-            other("Undo", "undo", "U", take_back, ask, ask.impression)
+            by_key("Undo", f"undo-{number}", "U", take_back, number)
         if practice:
             st.button("Skip practice", key="skip-practice", on_click=skip_practice)
         st.button("Pause", key="pause", type="tertiary", on_click=pause, args=(True,))
@@ -131,25 +133,25 @@ def show_duel(ask: Ask) -> None:
         st.text(mine["note"] or " ")
     if not practice:
         words = f"This round: {ask.done} of {ask.total} answers. Yours so far: {ask.own}."
-        st.progress(ask.done / ask.total, text=words)
+        st.progress(ask.done / max(1, ask.total), text=words)
 
 
-def other(label: str, key: str, shortcut: str, act, ask: Ask, argument: object) -> None:
-    args = (ask, argument) if act is choose else (argument,)
-    st.button(label, key=f"{key}-{ask.impression}", shortcut=shortcut, on_click=act, args=args)
+def by_key(label: str, key: str, shortcut: str, do: Callable[..., None], *args: object) -> None:
+    st.button(label, key=key, shortcut=shortcut, on_click=do, args=args)
 
 
 def show_rest(reply: Waiting | Finished) -> None:
-    over = isinstance(reply, Finished)
-    st.subheader("Thank you!" if over or reply.reason == "owner" else "One moment", anchor=False)
-    st.markdown("The study has all the answers it wanted." if over else WAITS[reply.reason])
-    if not over:
+    """Nothing to ask now: why, and what the person has done so far."""
+    reason = "over" if isinstance(reply, Finished) else reply.reason
+    soon = reason in ("others", "plan")
+    st.subheader("One moment" if soon else "Thank you!", anchor=False)
+    st.markdown(WAITS[reason])
+    if reason != "over":
         st.caption("This page goes on by itself.")
-    ui.own_numbers(study_id, me)
-    if not over and reply.can_undo:
-        st.button(
-            "Undo my last answer", key=f"undo-{reply.own}", on_click=take_back, args=(-reply.own,)
-        )
+    if not soon:
+        ui.own_numbers(study_id, me)
+    if isinstance(reply, Waiting) and reply.can_undo:
+        by_key("Undo my last answer", f"undo-{reply.own}", "U", take_back, -reply.own)
 
 
 st.header(ui.plain(config.question), anchor=False)

@@ -1,5 +1,6 @@
 // What a button's shortcut cannot do: a held key is one press, space is "can't tell" unless a
-// control has the focus, and the focus stays on its side when the next duel comes.
+// control has the focus, the focus stays on its side when the next duel comes, and "saved" is said
+// to those who listen.
 (() => {
   if (window.doplKeys) return;
   window.doplKeys = true;
@@ -21,6 +22,7 @@
     waiting = key && event.detail === 0 && document.activeElement?.closest("[class*='st-key-']") ? key[1] : null;
   }, true);
   new MutationObserver(() => {
+    document.querySelector(".st-key-note:not([aria-live])")?.setAttribute("aria-live", "polite");
     if (!waiting || document.activeElement !== document.body) return;
     one(waiting)?.focus();
   }).observe(document.body, { childList: true, subtree: true });

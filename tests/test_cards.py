@@ -103,6 +103,13 @@ def test_anything_else_in_the_photo_column_is_shown_as_text(text):
     assert cards.read({"photo": text}) == cards.Evidence((Fact("Photo", text),))
 
 
+def test_the_two_sides_of_a_duel_are_drawn_on_one_scale():
+    sides = [cards.read({"hours": hours, "steps": "1 2 3"}) for hours in ("1 2 4", "5 8 2")]
+    left, right = cards.on_one_scale(*sides)
+    assert [chart.top for chart in left.charts] == [chart.top for chart in right.charts] == [8, 3]
+    assert "height:50.0%" in cards.html(left.charts[0])
+
+
 def test_a_drawn_chart_holds_no_word_of_the_roster():
     chart = cards.read({"<img src=x onerror=alert(1)>": "1 2 3"}).charts[0]
     drawn = cards.html(chart)

@@ -25,9 +25,11 @@ def test_a_roster_study_goes_from_csv_to_the_second_epochs_list(page, server, tm
     page.get_by_role("tab", name="New study").click()
     page.get_by_role("radio", name="My own roster").click()
     page.locator("input[type=file][accept*=csv]").set_input_files(roster)
-    expect(page.get_by_role("textbox", name="States, from worst to best")).to_have_value("Low\nHigh")
-    expect(page.locator(".st-key-card-preview-0")).to_contain_text("Ada")
-    expect(page.locator(".st-key-card-preview-0 .dopl-bar")).to_have_count(3)
+    expect(page.get_by_role("textbox", name="States, from worst to best")).to_have_value(
+        "Low\nHigh"
+    )
+    expect(page.locator(".st-key-card-preview-bare-left")).to_contain_text("Ada")
+    expect(page.locator(".st-key-card-preview-bare-left .dopl-bar")).to_have_count(3)
     page.get_by_role("button", name="Create the study").click()
     expect(page.get_by_role("heading", name="ward")).to_be_visible()
     expect(page.get_by_text("2 of 4 to help now")).to_be_visible()

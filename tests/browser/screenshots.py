@@ -1,0 +1,135 @@
+"""Pictures of every page for the README: `python tests/browser/screenshots.py [FOLDER]`.
+
+A server of its own, a study that four people have answered (as the simulated world's answers go,
+at a human pace), a clinic's roster, and a simulation that has run.
+"""
+
+import io
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from app_server import CHROMIUM_FLAGS, ROOT, Server
+from PIL import Image
+from playwright.sync_api import Page, expect, sync_playwright
+
+from dopl_core.studies import service
+from dopl_core.studies.config import bandit_of
+from dopl_core.world import bradley_terry
+
+FOLDER = ROOT / "data" / "screenshots"
+PEOPLE = {"Amina": 1100, "Bruno": 1700, "Chloé": 1400, "Deniz": 2200}  # ms to an answer
+
+
+def main() -> None:
+    """Make them all."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    place = Path(tempfile.mkdtemp())
+    server = Server(place).start()
+    try:
+        store = service.open_store(server.environment["DOPL_DATABASE_URL"])
+        clinic, study = make_clinic(store), make_answers(store)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium"), args=CHROMIUM_FLAGS
+            )
+            for scheme in ("light", "dark"):
+                page = browser.new_context(
+                    color_scheme=scheme, viewport={"width": 1180, "height": 820}
+                ).new_page()
+                take_all(page, server.url, study, clinic, folder, scheme)
+            browser.close()
+    finally:
+        server.kill()
+        shutil.rmtree(place)
+
+
+def take_all(page: Page, url: str, study: str, clinic: str, folder: Path, scheme: str) -> None:
+    """Every page as it is in daily use."""
+
+    def take(name: str, height: int = 820, width: int = 1180) -> None:
+        page.set_viewport_size({"width": width, "height": height})
+        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+        page.wait_for_timeout(1200)  # charts are drawn a little after their data come
+        save(page.screenshot(), folder / f"{name}-{scheme}.png")
+
+    page.goto(url)
+    expect(page.get_by_role("button", name="Try it now")).to_be_visible()
+    take("home", 700)
+    page.goto(f"{url}/annotate?study={study}")
+    expect(page.get_by_text("Yours so far")).to_be_visible()
+    take("annotate", 720)
+    take("annotate-phone", 844, 390)
+    page.goto(f"{url}/annotate?study={clinic}")
+    expect(page.get_by_text("Age:").first).to_be_visible()
+    take("annotate-roster", 760)
+    page.goto(f"{url}/studies?study={study}")
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    take("studies", 840)
+    page.goto(f"{url}/insights?study={study}")
+    expect(page.get_by_text("answers so far")).to_be_visible()
+    take("insights-people", 1260)
+    page.get_by_role("tab", name="What the learner believes").click()
+    expect(page.get_by_text("is believed to win")).to_be_visible()
+    take("insights-learner", 1900)
+    page.goto(f"{url}/simulate")
+    if scheme == "light":
+        page.get_by_role("spinbutton", name="Episodes (plans)").fill("80")
+        page.get_by_role("button", name="Start").click()
+    expect(page.get_by_text("finished:")).to_be_visible(timeout=180_000)
+    expect(page.get_by_text("epochs DOPL gains")).to_be_visible()
+    take("simulate", 1240)
+
+
+def save(picture: bytes, path: Path) -> None:
+    """As a small file: 64 colours are plenty for a page."""
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    image.quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(f"{path}  {path.stat().st_size / 1024:.0f} kB")
+
+
+def make_answers(store: service.Store) -> str:
+    """A CPAP study with 420 answers of four people, each duel rated by two of them."""
+    config = service.from_environment(
+        "cpap", practice=False, ratings=2, repeat_every=15, title="CPAP adherence, June"
+    )
+    study = service.create_study(store, config)
+    rewards, rng, real = bandit_of(config).rewards, np.random.default_rng(6), store.clock
+    now = real() - 3000
+    store.clock = lambda: now
+    names = list(PEOPLE)
+    for number in range(420):
+        name = names[number % 4]
+        reply = service.next_duel(store, study, name)
+        if isinstance(reply, service.Waiting):
+            if reply.reason == "plan":
+                service.advance(store, study)
+            continue
+        took = PEOPLE[name] * rng.lognormal(0, 0.4)
+        now += took / 1000 + 1
+        gap = (
+            rewards[reply.left.number, reply.left.state_number]
+            - rewards[reply.right.number, reply.right.state_number]
+        )
+        outcome = "left" if rng.random() < bradley_terry(3 * gap) else "right"
+        service.answer(store, reply.impression, outcome, response_ms=int(took))
+    store.clock = real
+    return study
+
+
+def make_clinic(store: service.Store) -> str:
+    """A study of a clinic's own patients."""
+    states = ["Low", "Moderate", "High"]
+    roster = service.read_roster(ROOT / "data" / "rosters" / "clinic.csv", states)
+    rules = {"title": "Sleep clinic", "budget": 4, "noun": "patient", "practice": False}
+    question = "Which patient is doing better with the therapy?"
+    return service.create_study(
+        store, service.from_roster(roster, states, question=question, **rules)
+    )
+
+
+if __name__ == "__main__":
+    main()

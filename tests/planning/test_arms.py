@@ -110,3 +110,30 @@ def test_another_multiplier_may_call_for_another_closed_class():
     for multiplier, gain in ((0.0, 1.0), (0.9, 0.3), (0.5, 0.5), (2.0, 0.3), (0.6, 0.4)):
         policy = arms.respond(arms.of(problem), multiplier, policy).policy
         assert policy.gain(multiplier)[0] == pytest.approx(gain)
+
+
+def test_ties_do_not_lead_policy_iteration_round_in_a_circle(monkeypatch):
+    """At this multiplier acting in state 2 pays nothing, and many policies are equally good."""
+    monkeypatch.setattr(arms, "by_lp", None)
+    possible = [
+        [[0, 1, 0, 1, 0], [1, 1, 1, 0, 0]],
+        [[1, 1, 1, 1, 0], [1, 1, 1, 1, 0]],
+        [[0, 1, 1, 0, 1], [1, 1, 0, 0, 1]],
+        [[0, 0, 1, 1, 1], [0, 0, 0, 0, 1]],
+        [[0, 1, 1, 1, 1], [1, 1, 1, 1, 0]],
+    ]
+    high = np.array([possible], dtype=float)
+    problem = pose([[0, 0.25, 0.75, 0.5, 1]], 0 * high, high, 1, "active")
+    answer = arms.respond(arms.of(problem), 0.75, cold(problem))
+    assert answer.policy.gain(0.75) == pytest.approx(best_gains(problem, 0.75))
+
+
+def test_what_is_best_in_a_class_that_does_not_count_is_known_too():
+    """State 0 is the best there is; an arm in 1 or 2 never gets there, but acting pays there."""
+    best, bad, better = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]
+    rows = np.array([[[best, best], [bad, [0.0, 0.5, 0.5]], [bad, better]]])
+    problem = pose([[1.0, 0.0, 0.5]], rows, rows, 1, "all")
+    answer = arms.respond(arms.of(problem), 0.1, cold(problem))
+    assert answer.policy.gain(0.1) == pytest.approx(1)
+    # Acting always gains 0.4 an epoch in state 2, and state 1 is 2 epochs of 0.5 behind it.
+    assert answer.advantage[:, 0] == pytest.approx([-0.1, 0.4, 0.9], abs=1e-5)

@@ -61,8 +61,7 @@ def plan(
     each = arms.of(problem)
     multiplier, bias = _unpack(start, *each.pay.shape[1:])
     if engine == "lagrangian":
-        found, multiplier, response = lagrangian.solve(each, problem.budget, multiplier, bias)
-        occupancy = found.transpose(2, 1, 0)
+        occupancy, multiplier, response = lagrangian.solve(each, problem.budget, multiplier, bias)
     else:
         occupancy, multiplier, bias = (cbc if engine == "cbc" else highs).solve(problem)
         response = arms.respond(each, multiplier, guess(bias))

@@ -2,6 +2,7 @@
 
 At a given multiplier of the budget row every arm is on its own (arms.py). Its optimal gain is
 convex and piecewise linear in the multiplier, and every optimal policy gives one of its tangents.
+The optimal multiplier is the lowest point of the sum of these gains and multiplier * budget.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from dopl_core.planning.arms import FEW, Arms, Response, respond
 from dopl_core.planning.chains import Policy, guess
 from dopl_core.planning.problem import Floats, PlanningError
 
-LIMIT = 200
-SAME = 1e-12
-SAMPLE = 16
+LIMIT = 200  # multipliers tried; a dozen is usual
+SAME = 1e-12  # differences of gain or use that are rounding
+SAMPLE = 16  # one arm in so many, to find where to begin
 
 
 def solve(
     arms: Arms, budget: float, multiplier: float | None, bias: Floats
 ) -> tuple[Floats, float, Response]:
-    """The optimal occupancy [A, S, N], the multiplier, and the arms' response to it.
+    """The optimal occupancy [N, S, A], the multiplier, and the arms' response to it.
 
     The search starts at a guess of the multiplier, if there is one, and of the bias [S, N].
     """
@@ -35,7 +36,7 @@ def solve(
         step = 0.1 * scale + SAME
     step += 0.05 * multiplier
 
-    # Two multipliers with the optimum between them: low uses too much of the budget.
+    # Find two multipliers with the optimum between them: at low, too much of the budget is used.
     left: Policy | None = None
     right: Policy | None = None
     policy = guess(bias)
@@ -46,17 +47,17 @@ def solve(
             left, low = policy, multiplier
             multiplier += step
         elif multiplier == 0.0:  # the budget is slack
-            return policy.occupancy(), 0.0, answer
+            return _by_arm(policy.occupancy()), 0.0, answer
         else:
             right, high = policy, multiplier
             multiplier = max(0.0, multiplier - step)
         step *= 4
 
     for _ in range(LIMIT):
-        # Of each arm two tangents are known. Going up from low, arms change over from left to
-        # right where theirs cross, until the budget is met: the lowest point of what is known.
+        # Two tangents of every arm are known. Going up from low, arms change over from the left
+        # one to the right one where the two cross, until the budget is met.
         pay, use = left.line - right.line
-        differ = np.flatnonzero(use > SAME)
+        differ = np.flatnonzero(use > min(SAME, use.max() / 2))
         crossing = pay[differ] / use[differ]
         order = crossing.argsort()
         differ, crossing = differ[order], crossing[order]
@@ -68,7 +69,7 @@ def solve(
         known = Policy(
             np.where(changed, right.line, left.line), np.where(changed, right.parts, left.parts)
         )
-        # An arm with the same tangent at low and high has it in between.
+        # An arm whose two tangents are one has no other in between, and need not be asked again.
         if n_arms > FEW:
             answer = respond(arms.take(differ), multiplier, known.take(differ))
             policy = known.replace(differ, answer.policy)
@@ -84,13 +85,18 @@ def solve(
             high, right = multiplier, policy
     else:
         raise PlanningError(f"the multiplier did not settle between {low} and {high}")
+
+    # The arm that changes over last does so in part, and the budget is met exactly.
     occupancy = known.occupancy()
-    # One arm is left to meet the budget exactly, by following left and right in turn.
     one = differ[last : last + 1]
     share = min(max(1.0 + float(over[last] / use[one[0]]), 0.0), 1.0)
-    occupancy[..., one] = (1 - share) * left.take(one).occupancy() + share * right.take(
-        one
-    ).occupancy()
+    occupancy[..., one] = (1.0 - share) * left.take(one).occupancy()
+    occupancy[..., one] += share * right.take(one).occupancy()
     if n_arms > FEW:
         answer = respond(arms, multiplier, known)
-    return occupancy, multiplier, answer
+    return _by_arm(occupancy), multiplier, answer
+
+
+def _by_arm(occupancy: Floats) -> Floats:
+    """[N, S, A] of [A, S, N]."""
+    return np.ascontiguousarray(occupancy.transpose(2, 1, 0))

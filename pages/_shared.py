@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
-from dopl_core import cards
+from dopl_core import cards, findings
 from dopl_core.planner import Planner
 from dopl_core.studies import access, csvtext, service
 
@@ -180,7 +180,7 @@ def _show_card(side: service.Side, seen: cards.Evidence) -> None:
     if seen.photo:
         st.image(seen.photo, width=120)
     for fact in seen.facts:
-        mark = {True: "✓ ", False: "✗ ", None: ""}[fact.holds]
+        mark = {True: "✓ ", False: "× ", None: ""}[fact.holds]
         st.text(f"{mark}{fact.label}: {fact.value}")
     for chart in seen.charts:
         st.text(chart.caption)
@@ -212,13 +212,13 @@ def run_beside(*command: object) -> None:
 def own_numbers(study: str, person: str) -> None:
     """A person's own answers: how many, how fast, and all of them as CSV."""
     own = service.answers(store(), study, person)
-    given = own[(own.purpose == "policy") & own.outcome.isin(["left", "right", "tie", "skip"])]
+    given = findings.given(own)
     if given.empty:
         return
-    left, middle, right = st.columns(3)
-    left.metric("Your answers", len(given))
-    middle.metric("Median time", f"{given.response_ms.median() / 1000:.1f} s")
-    right.metric("Could not tell", f"{(given.outcome == 'skip').mean():.0%}")
+    with st.container(horizontal=True, key="numbers"):
+        st.metric("Your answers", len(given), width="content")
+        st.metric("Median time", f"{given.response_ms.median() / 1000:.1f} s", width="content")
+        st.metric("Could not tell", f"{(given.outcome == 'skip').mean():.0%}", width="content")
     st.download_button("My answers (CSV)", csv(own), "my-answers.csv", "text/csv")
 
 

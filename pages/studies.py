@@ -95,11 +95,11 @@ def numbers(study_id: str) -> None:
     study = service.get_study(ui.store(), study_id)
     if study.plan_due:
         ui.planner().ask(study_id)  # the server was stopped before it could
-    columns = st.columns(4)
-    columns[0].metric("Answers", study.answers)
-    columns[1].metric("This round", f"{study.given} of {study.asked}")
-    columns[2].metric("Plan", study.episode)
-    columns[3].metric("People", study.annotators)
+    with st.container(horizontal=True, key="numbers"):
+        st.metric("Answers", study.answers, width="content")
+        st.metric("This round", f"{study.given} of {study.asked}", width="content")
+        st.metric("Plan", study.episode, width="content")
+        st.metric("People", study.annotators, width="content")
     st.caption(f"{study.status}, {WAITS[study.waits_for]}")
 
 

@@ -116,11 +116,11 @@ def respond(arms: Arms, multiplier: float, policy: Policy) -> Response:
             # At another multiplier another closed class may be the best.
             better |= policy.parts[5].min(axis=0) < 1.0
         unsettled = np.count_nonzero(better)
-        answer = Response(policy, bias, worth[1] - worth[0])
         if unsettled == 0:
-            return answer
+            return Response(policy, bias, worth[1] - worth[0])
         stuck = iteration == LIMIT
         if stuck or (n_arms > FEW and 2 * unsettled < n_arms):
+            answer = Response(policy, bias, worth[1] - worth[0])
             rest = np.flatnonzero(better.any(axis=0))
             some = arms.take(rest)
             return answer.replace(

@@ -75,13 +75,12 @@ def evaluate(chain: Floats, pay: Floats, act: Mask, top: Places, multiplier: flo
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         policy = _evaluate(chain, pay, act, top)
-    well = policy.parts[3, top, np.arange(len(top))] > RARE
-    well &= np.maximum.reduce(policy.parts[2], axis=0) < FAR
-    if not well.all():
-        odd = np.flatnonzero(~well)
-        other = _evaluate_odd(chain[..., odd], pay[:, odd], act[:, odd], multiplier)
-        policy = policy.replace(odd, other)
-    return policy
+    at_top = policy.parts[3, top, np.arange(len(top))]
+    if at_top.min() > RARE and policy.parts[2].max() < FAR:  # neither if NaN
+        return policy
+    odd = np.flatnonzero(~((at_top > RARE) & (policy.parts[2].max(axis=0) < FAR)))
+    other = _evaluate_odd(chain[..., odd], pay[:, odd], act[:, odd], multiplier)
+    return policy.replace(odd, other)
 
 
 def _evaluate(chain: Floats, pay: Floats, act: Mask, root: Places) -> Policy:

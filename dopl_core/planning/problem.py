@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Pays = Literal["all", "active"]
 
-SUM_TOLERANCE = 1e-9  # how far the sums of a row's bounds may miss 1 by rounding
+SUM_TOLERANCE = 1e-7  # how far the sums of a row's bounds may miss 1 by rounding
 IMPOSSIBLE = 1e-9  # transitions less likely than this are none; LP solvers drop them as well
 
 
@@ -55,8 +55,9 @@ def pose(reward: ArrayLike, low: ArrayLike, high: ArrayLike, budget: float, pays
     if not (low <= high).all():  # catches NaN too
         raise PlanningError(f"low exceeds high, or one is NaN, at {_place(~(low <= high))}")
 
-    low = np.clip(low, 0.0, 1.0)  # errata 10
-    high = np.clip(high, 0.0, 1.0)
+    low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)  # errata 10
+    low[low < IMPOSSIBLE] = 0.0
+    high[high < IMPOSSIBLE] = 0.0
     least, most = low.sum(axis=-1), high.sum(axis=-1)
     if not least.max() <= 1 + SUM_TOLERANCE:
         bad = least > 1 + SUM_TOLERANCE
@@ -65,8 +66,6 @@ def pose(reward: ArrayLike, low: ArrayLike, high: ArrayLike, budget: float, pays
         bad = most < 1 - SUM_TOLERANCE
         raise PlanningError(f"the upper bounds sum to less than 1 in the row of {_place(bad)}")
 
-    low[low < IMPOSSIBLE] = 0.0
-    high[high < IMPOSSIBLE] = 0.0
     # A row that its bounds fix is normalised, so that rounding leaves no sliver of room.
     full, filled = most <= 1 + SUM_TOLERANCE, least >= 1 - SUM_TOLERANCE
     room = 1.0 - least

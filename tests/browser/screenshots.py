@@ -36,52 +36,55 @@ def main() -> None:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=CHROMIUM_FLAGS
             )
-            for scheme in ("light", "dark"):
-                page = browser.new_context(
-                    color_scheme=scheme, viewport={"width": 1180, "height": 820}
-                ).new_page()
-                take_all(page, server.url, study, clinic, folder, scheme)
+            size = {"width": 1180, "height": 820}
+            page = browser.new_context(color_scheme="light", viewport=size).new_page()
+            take_all(page, server.url, study, clinic, folder)
+            page = browser.new_context(color_scheme="dark", viewport=size).new_page()
+            page.goto(f"{server.url}/annotate?study={study}")
+            expect(page.get_by_text("Yours so far")).to_be_visible()
+            take(page, folder / "phone.png", 844, 390)
+            take(page, folder / "dark.png", 720)
             browser.close()
     finally:
         server.kill()
         shutil.rmtree(place)
 
 
-def take_all(page: Page, url: str, study: str, clinic: str, folder: Path, scheme: str) -> None:
+def take_all(page: Page, url: str, study: str, clinic: str, folder: Path) -> None:
     """Every page as it is in daily use."""
-
-    def take(name: str, height: int = 820, width: int = 1180) -> None:
-        page.set_viewport_size({"width": width, "height": height})
-        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
-        page.wait_for_timeout(1200)  # charts are drawn a little after their data come
-        save(page.screenshot(), folder / f"{name}-{scheme}.png")
-
     page.goto(url)
     expect(page.get_by_role("button", name="Try it now")).to_be_visible()
-    take("home", 700)
+    take(page, folder / "home.png", 700)
     page.goto(f"{url}/annotate?study={study}")
     expect(page.get_by_text("Yours so far")).to_be_visible()
-    take("annotate", 720)
-    take("annotate-phone", 844, 390)
+    take(page, folder / "annotate.png", 720)
     page.goto(f"{url}/annotate?study={clinic}")
     expect(page.get_by_text("Age:").first).to_be_visible()
-    take("annotate-roster", 760)
+    take(page, folder / "roster.png", 720)
     page.goto(f"{url}/studies?study={study}")
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
-    take("studies", 840)
+    take(page, folder / "studies.png", 860)
     page.goto(f"{url}/insights?study={study}")
     expect(page.get_by_text("answers so far")).to_be_visible()
-    take("insights-people", 1260)
+    take(page, folder / "people.png", 860)
     page.get_by_role("tab", name="What the learner believes").click()
     expect(page.get_by_text("is believed to win")).to_be_visible()
-    take("insights-learner", 1900)
+    take(page, folder / "insights.png", 860)
     page.goto(f"{url}/simulate")
-    if scheme == "light":
-        page.get_by_role("spinbutton", name="Episodes (plans)").fill("80")
-        page.get_by_role("button", name="Start").click()
-    expect(page.get_by_text("finished:")).to_be_visible(timeout=180_000)
+    page.get_by_role("spinbutton", name="Episodes (plans)").fill("80")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_text("finished:")).to_be_visible(timeout=300_000)
     expect(page.get_by_text("epochs DOPL gains")).to_be_visible()
-    take("simulate", 1240)
+    page.get_by_text("Show and compare").scroll_into_view_if_needed()
+    page.mouse.wheel(0, 600)
+    take(page, folder / "simulate.png", 860)
+
+
+def take(page: Page, path: Path, height: int, width: int = 1180) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    page.wait_for_timeout(1500)  # charts are drawn a little after their data come
+    save(page.screenshot(), path)
 
 
 def save(picture: bytes, path: Path) -> None:

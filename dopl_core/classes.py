@@ -7,7 +7,7 @@ weighed by its marginal likelihood, as Cheeseman and Stutz (1996) approximate it
 """
 
 import numpy as np
-from scipy.special import digamma, gammaln, logsumexp
+from scipy.special import digamma, gammaln, logsumexp, xlogy
 
 from dopl_core.bandit import FloatArray, IntArray
 
@@ -15,7 +15,8 @@ MOST_CLASSES = 4
 # Strengths are in moves: how many moves of its own an arm needs to outweigh its class. At the least
 # an arm says nearly nothing of the others; at the most a study hardly tells arms of a class apart.
 STRENGTHS = np.array([2.0, 8.0, 32.0, 128.0, 512.0])
-SORT, ROUNDS = 32.0, 3
+CLASS_STRENGTHS = np.array([4.0, 32.0, 256.0])  # the same for classes about the row of all arms
+ALONE = 0.5  # the chance that a row has a strength of its own, not the one that rows share
 SORTING = 12  # rounds of sorting arms into classes; each is two small matrix products
 
 
@@ -42,7 +43,7 @@ def _sortings(n: FloatArray, groups: tuple[str, ...] | None) -> list[FloatArray]
     Each further class starts at the arm that the classes so far explain worst.
     """
     N, _, S = n.shape
-    k = SORT
+    k = np.median(STRENGTHS)
     deflate = (1 + k) / (k + np.maximum(n.sum(axis=2, keepdims=True), 1))
     counts = (n * deflate).reshape(N, -1)
     pooled = _normalised(counts.sum(axis=0), 1.0, S)
@@ -74,43 +75,68 @@ def _sort(
 
 
 def _fit(n: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Mean and variance [N, R, S] of the rows and log evidence, from starting shares [N, C]."""
+    """Mean and variance [N, R, S] of the rows and log evidence, from starting shares [N, C].
+
+    Axes: k strengths, n arms, c classes, r rows, s next states.
+    """
     N, C = share.shape
-    k = STRENGTHS[:, None, None, None, None]
+    k = STRENGTHS[:, None, None, None]
     Z = n.sum(axis=2)
-    moves = n[None, :, None]
-    tables = np.broadcast_to(np.einsum("nc,nrs->crs", share, n), (len(k), C, *n.shape[1:]))
-    k_ = STRENGTHS[:, None, None]
-    base = gammaln(k_) - gammaln(k_ + Z)
-    for round in range(ROUNDS):
-        m = _class_rows(tables)[0]
-        a = k * m[:, None]
-        likelihood = (gammaln(moves + a) - gammaln(a)).sum(axis=4) + base[:, :, None]
-        each = a * (digamma(moves + a) - digamma(a))
-        tables = np.einsum("nc,kncrs->kcrs", share, each)
-        class_mean, class_variance, class_evidence = _class_rows(tables)
-        row_evidence = (
-            np.einsum("nc,kncr->kr", share, likelihood)
-            - (tables * np.log(m)).sum(axis=(1, 3))
-            + class_evidence
-        )
-        w = _softmax(row_evidence.T).T
-        members = share.sum(axis=0)
-        if round < ROUNDS - 1 and C > 1:
-            logits = np.einsum("kr,kncr->nc", w, likelihood) + digamma(members + 1)
-            share = _softmax(logits)
-            tables = np.einsum("nc,kncrs->kcrs", share, each)
-    evidence = (logsumexp(row_evidence, axis=0) - np.log(len(k))).sum() - (
-        share * np.log(share + 1e-300)
-    ).sum()
+    # What an arm's moves tell of its class: at first as many moves as their variance is worth.
+    tables = n * ((1 + k) / (k + np.maximum(Z, 1)[..., None]))  # [k, n, r, s]
+    tables = np.einsum("nc,knrs->kcrs", share, tables)
+    pooled = tables.sum(axis=(0, 1)) + 1
+    pooled /= pooled.sum(axis=1, keepdims=True)
+    S = n.shape[2]
+    m = tables + S * pooled
+    m /= m.sum(axis=3, keepdims=True)
+    a = (k * m)[:, None]
+    moves = n[:, None] + a  # [k, n, c, r, s]
+    likelihood = (gammaln(moves) - gammaln(a)).sum(axis=4)
+    likelihood += (gammaln(k[..., 0]) - gammaln(k[..., 0] + Z))[:, :, None]
+    if C > 1:
+        w = _softmax(np.einsum("nc,kncr->rk", share, likelihood))
+        logits = np.einsum("rk,kncr->nc", w, likelihood) + digamma(share.sum(axis=0) + 1)
+        share = _softmax(logits)
+    # Then as many as independent draws from the class's row would have been (the expected number
+    # of tables of a Chinese restaurant).
+    tables = np.einsum("nc,kncrs->kcrs", share, a * (digamma(moves) - digamma(a)))
+    class_mean, class_variance, class_evidence = _class_rows(tables)
+    row_evidence = (
+        np.einsum("nc,kncr->kr", share, likelihood)
+        - (tables * np.log(m)).sum(axis=(1, 3))
+        + class_evidence
+    )
+    w, evidence = _row_strengths(row_evidence)
+    members = share.sum(axis=0)
+    evidence -= xlogy(share, share).sum()
     evidence += gammaln(members + 1).sum() + gammaln(C) - gammaln(N + C) + gammaln(C + 1)
-    weight = k / (k + Z[None, :, None, :, None])
-    mu = weight * class_mean[:, None] + (1 - weight) * (n / np.maximum(Z, 1)[..., None])[:, None]
-    spread = mu * (1 - mu) / (k + Z[None, :, None, :, None] + 1)
-    spread = spread + weight**2 * class_variance[:, None]
-    mean = np.einsum("kr,nc,kncrs->nrs", w, share, mu)
-    variance = np.einsum("kr,nc,kncrs->nrs", w, share, spread + (mu - mean[:, None]) ** 2)
+    total = k + Z[..., None]  # [k, n, r, 1]
+    weight = (k / total)[:, :, None]
+    mu = weight * class_mean[:, None] + (n / total)[:, :, None]
+    spread = mu * (1 - mu) / (total[:, :, None] + 1) + weight**2 * class_variance[:, None]
+    joint = w[:, None, None, :] * share[:, :, None]  # [k, n, c, r]
+    mean = np.einsum("kncr,kncrs->nrs", joint, mu)
+    variance = np.einsum("kncr,kncrs->nrs", joint, spread + mu**2) - mean**2
     return mean, variance, float(evidence)
+
+
+def _row_strengths(log_evidence: FloatArray) -> tuple[FloatArray, float]:
+    """How likely each strength is for each row [k, r], and the log evidence of all rows together.
+
+    Rows have a strength in common, but any of them may have one of its own (ALONE).
+    """
+    K = len(log_evidence)
+    top = log_evidence.max(axis=0)
+    e = np.exp(log_evidence - top)
+    own = ALONE * e.mean(axis=0)
+    each = np.log((1 - ALONE) * e + own + 1e-300)  # [common strength, row]
+    together = each.sum(axis=1)
+    common = _softmax(together)
+    # p(k, r) = sum over common g of p(g) [(1-alone) d(k, g) + alone / K] e(k, r) / sum
+    per = common[:, None] / np.exp(each)
+    w = e * ((1 - ALONE) * per + ALONE / K * per.sum(axis=0))
+    return w, float(logsumexp(together) - np.log(K) + top.sum())
 
 
 def _class_rows(tables: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -119,7 +145,7 @@ def _class_rows(tables: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]
     tables: how many independent draws from the class's row its arms' moves are worth
     """
     S = tables.shape[-1]
-    j = STRENGTHS[:, None, None, None, None]
+    j = CLASS_STRENGTHS[:, None, None, None, None]
     T = tables[None]
     total = T.sum(axis=-1, keepdims=True)
     top = T.sum(axis=2, keepdims=True)
@@ -145,7 +171,7 @@ def _class_rows(tables: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]
     w = np.exp(evidence - log_total)
     mean_ = np.einsum("jkr,jkcrs->kcrs", w, mean)
     variance = np.einsum("jkr,jkcrs->kcrs", w, variance + (mean - mean_) ** 2)
-    return mean_, variance, log_total - np.log(len(STRENGTHS))
+    return mean_, variance, log_total - np.log(len(CLASS_STRENGTHS))
 
 
 def _mix(w: FloatArray, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:

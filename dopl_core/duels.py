@@ -51,3 +51,41 @@ def shuffle_sides(pairs: IntArray, keys: FloatArray) -> IntArray:
     B = pairs.shape[-2] + 1
     swap = keys[..., B : 2 * B - 1, None] < 0.5
     return np.where(swap, pairs[..., ::-1], pairs)
+
+
+def informative(
+    towards: FloatArray, covariance: FloatArray, strengths: FloatArray, keys: FloatArray
+) -> IntArray:
+    """The tree of one epoch whose answers tell most, built pair by pair; positions [B-1, 2].
+
+    towards: [M, B] covariances of what the plan depends on with the B activated arm-states, each
+    row scaled by how much the plan depends on it;  covariance: [B, B] of the activated ones;
+    strengths: [B] their means;  keys: [2B], which of equal pairs comes first
+
+    An answer about i and j is worth c = F (1 - F) observations of theta_i - theta_j, and lowers the
+    variance of x by c cov(x, i - j)^2 / (1 + c var(i - j)). Each pair joins two parts of the tree.
+    """
+    B = len(strengths)
+    order = keys[:B].argsort()
+    towards, covariance = towards[:, order], covariance[np.ix_(order, order)]
+    F = 1 / (1 + np.exp(strengths[order] - strengths[order][:, None]))
+    c = F * (1 - F)
+    part = np.arange(B)
+    pairs = []
+    for _ in range(B - 1):
+        variance = _of_differences(covariance)
+        worth = c / (1 + c * variance)
+        gain = np.where(part[:, None] == part, -1.0, worth * _of_differences(towards.T @ towards))
+        i, j = divmod(int(gain.argmax()), B)
+        pairs.append((order[i], order[j]))
+        told = covariance[:, i] - covariance[:, j]
+        towards = towards - worth[i, j] * np.outer(towards[:, i] - towards[:, j], told)
+        covariance = covariance - worth[i, j] * np.outer(told, told)
+        part[part == part[j]] = part[i]
+    return np.array(pairs)
+
+
+def _of_differences(inner: FloatArray) -> FloatArray:
+    """Squared lengths [B, B] of all differences of vectors with these inner products [B, B]."""
+    own = inner.diagonal()
+    return own[:, None] + own - 2 * inner

@@ -1,6 +1,6 @@
 """How arms move: from counts of visits to an estimate of every transition row, and its box."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,14 +14,12 @@ class Dynamics:
 
     mean: the estimate P^;  sd: how uncertain each entry is (paper: the half-width of its box)
     low, high: the box that the plan may choose from
-    warm: small arrays that a next estimate may start from
     """
 
     mean: FloatArray
     sd: FloatArray
     low: FloatArray
     high: FloatArray
-    warm: dict[str, FloatArray] = field(default_factory=dict)
 
 
 def hoeffding(
@@ -46,15 +44,12 @@ def paper(visits: IntArray, epochs: int, epsilon: float) -> Dynamics:
     return Dynamics(mean, sd, np.clip(mean - width, 0, 1), np.clip(mean + width, 0, 1))
 
 
-Z = 0.5
+OPTIMISM = 1.0  # standard deviations that a box reaches to either side
 
 
-def calibrated(
-    visits: IntArray,
-    groups: tuple[str, ...] | None = None,
-    warm: dict[str, FloatArray] | None = None,
-) -> Dynamics:
-    """Rows pooled over latent classes of arms, and boxes of z standard deviations."""
+def calibrated(visits: IntArray, groups: tuple[str, ...] | None = None) -> Dynamics:
+    """Rows pooled over latent classes of arms (classes.py), and boxes of a standard deviation."""
     mean, variance = classes.rows(visits, groups)
     sd = np.sqrt(variance)
-    return Dynamics(mean, sd, np.clip(mean - Z * sd, 0, 1), np.clip(mean + Z * sd, 0, 1))
+    half = OPTIMISM * sd
+    return Dynamics(mean, sd, np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1))

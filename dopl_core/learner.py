@@ -5,7 +5,7 @@ road. Everything random in epoch h of episode k is a function of (seed, k, h): a
 rebuilt, and a learner is its counts and its last plan.
 """
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -71,7 +71,7 @@ class Learner:
         self.plan, self.episode, self.epoch = plan, episode, epoch
         self.priority = rank(plan.index, plan.advantage if self.ties == "advantage" else None)
         self.tie_keys = self._draw(_TIES, self.n_arms)
-        keys = self._draw(_DUELS, designs.keys_needed(self.budget))
+        keys = self._duel_keys = self._draw(_DUELS, designs.keys_needed(self.budget))
         pairs = designs.tree(keys) if self.design == "tree" else designs.star(keys)
         self._pairs = designs.shuffle_sides(pairs, keys)
 
@@ -90,11 +90,15 @@ class Learner:
 
     def duels(self, states: IntArray, arms: IntArray) -> IntArray:
         """What to ask about `arms`: [B-1, 4] left arm, left state, right arm, right state."""
-        pairs = arms[self._pairs[self.epoch]]
+        pairs = arms[self._positions(states, arms)]
         duels = np.empty((self.budget - 1, 4), dtype=np.int64)
         duels[:, ::2] = pairs
         duels[:, 1::2] = states[pairs]
         return duels
+
+    def _positions(self, states: IntArray, arms: IntArray) -> IntArray:
+        """Which of `arms` meet, as positions [B-1, 2], left and right."""
+        return self._pairs[self.epoch]
 
     def record(self, duels: IntArray, winners: IntArray) -> None:
         """Count answers: duels [D, 4] and the arm number of each winner, or TIE."""
@@ -199,7 +203,7 @@ class Dopl(Learner):
         """Boxes (sec. 4.1), overestimates (Alg. 3), then the ELP (appendix C.1)."""
         self.dynamics, self.preferences = self._estimate_dynamics(), self._estimate_preferences()
         return plan(
-            self.preferences.overestimate,
+            self._reward(self.preferences),
             self.dynamics.low,
             self.dynamics.high,
             self.budget,
@@ -217,11 +221,20 @@ class Dopl(Learner):
         self.preferences = _unpack(Preferences, "preferences", state)
         self.dynamics = _unpack(Dynamics, "dynamics", state)
 
+    def _reward(self, belief: Preferences) -> FloatArray:
+        """What the plan is made with: Q~ [N, S], or for waiting and acting apart [N, S, A].
+
+        Only activated arms are asked about. So where widths are honest, only acting is credited
+        with what is not yet known; waiting in an unknown state would teach nothing.
+        """
+        if self.confidence == "paper":
+            return belief.overestimate
+        return np.stack([np.clip(belief.mean, -1, 1), belief.overestimate], axis=2)
+
     def _estimate_dynamics(self) -> Dynamics:
         if self.confidence == "paper":
             return dynamics.paper(self.visits, self.episode * self.horizon, self.epsilon)
-        warm = None if self.dynamics is None else self.dynamics.warm
-        return dynamics.calibrated(self.visits, self.groups, warm)
+        return dynamics.calibrated(self.visits, self.groups)
 
     def _estimate_preferences(self) -> Preferences:
         # Errata 13: chosen when the learner first plans with answers, then it stays.
@@ -232,7 +245,20 @@ class Dopl(Learner):
             epochs = self.episode * self.horizon
             return preferences.paper(self.wins, self.n_states, reference, epochs, self.epsilon)
         warm = None if self.preferences is None else self.preferences.warm
-        return preferences.calibrated(self.wins, self.n_states, reference, warm)
+        belief = preferences.calibrated(self.wins, self.n_states, reference, warm)
+        return belief if self.design == "informative" else replace(belief, covariance=None)
+
+    def _positions(self, states: IntArray, arms: IntArray) -> IntArray:
+        belief, planned = self.preferences, self.plan
+        if belief is None or planned is None or belief.covariance is None:
+            return super()._positions(states, arms)
+        # The plan depends on Q~, differences to the reference, as often as it visits them.
+        V, codes = belief.covariance, arms * self.n_states + states[arms]
+        towards = V[:, codes] - (0.0 if belief.reference is None else V[belief.reference, codes])
+        towards = towards * np.sqrt(planned.occupancy.sum(axis=2).reshape(-1, 1))
+        strengths, keys = belief.mean.ravel()[codes], self._duel_keys[self.epoch]
+        pairs = designs.informative(towards, V[np.ix_(codes, codes)], strengths, keys)
+        return designs.shuffle_sides(pairs, keys)
 
 
 def rank(index: FloatArray, advantage: FloatArray | None) -> FloatArray:
@@ -276,7 +302,11 @@ def _unpack(kind: Any, name: str, state: dict[str, NDArray[Any]]) -> Any:
                 values[field] = item
     if not values:
         return None
-    missing = {field.name: None for field in fields(kind) if field.name in ("reference", "start")}
+    missing = {
+        field.name: None
+        for field in fields(kind)
+        if field.name in ("reference", "covariance", "start")
+    }
     return kind(**(missing | values))
 
 

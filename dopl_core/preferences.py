@@ -18,6 +18,7 @@ class Preferences:
     mean: the estimate Q^;  sd: its uncertainty (paper: how far the overestimate lies above)
     overestimate: Q~, in [-1, 1], the reward that the plan is made with
     reference: code (arm * S + state) all are measured against, None while there are no answers
+    covariance: [M, M] of the strengths, for choosing duels; None where nobody needs it
     warm: small arrays that a next estimate may start from
     """
 
@@ -25,6 +26,7 @@ class Preferences:
     sd: FloatArray
     overestimate: FloatArray
     reference: int | None
+    covariance: FloatArray | None = None
     warm: dict[str, FloatArray] = field(default_factory=dict)
 
 
@@ -84,8 +86,8 @@ def paper(
 # Spreads (standard deviations) that a part of the strengths may have. Rewards lie in [0, 1], where
 # none exceeds 1/2; larger ones are for annotators who are surer than Bradley-Terry with rewards.
 SPREADS = np.array([0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0])
-ROUNDS = 2
-Z = 0.5
+SETTLED = 0.1  # Newton stops when no strength moves by more: well inside any of their sds
+OPTIMISM = 1.0  # standard deviations that an overestimate lies above the mean
 
 
 def calibrated(
@@ -103,13 +105,16 @@ def calibrated(
     shape = (M // n_states, n_states)
     C = wins + wins.T
     theta = np.zeros(M) if warm is None else warm["theta"]
-    for _ in range(ROUNDS):
+    for _ in range(8):
         # The log-likelihood is nearly quadratic: pull' theta - theta' curvature theta / 2.
         F = 1 / (1 + np.exp(theta - theta[:, None]))
         weight = C * F * (1 - F)
         curvature = np.diag(weight.sum(axis=1)) - weight
         pull = (wins - C * F).sum(axis=1) + curvature @ theta
+        before = theta
         theta, covariance = _posterior(curvature, pull, shape)
+        if np.abs(theta - before).max() < SETTLED:
+            break
     if reference is None:
         mean, variance = theta, covariance.diagonal()
     else:
@@ -117,9 +122,14 @@ def calibrated(
         column = covariance[reference]
         variance = covariance.diagonal() + column[reference] - 2 * column
     sd = np.sqrt(np.maximum(variance, 0))
-    over = np.clip(mean + Z * sd, -1, 1)
+    over = np.clip(mean + OPTIMISM * sd, -1, 1)
     return Preferences(
-        mean.reshape(shape), sd.reshape(shape), over.reshape(shape), reference, {"theta": theta}
+        mean.reshape(shape),
+        sd.reshape(shape),
+        over.reshape(shape),
+        reference,
+        covariance,
+        {"theta": theta},
     )
 
 
@@ -199,6 +209,6 @@ def _posterior(
 
 
 def _log_prior(spread: FloatArray | float) -> FloatArray:
-    """Half-Cauchy of scale 1/4, times the width of a grid cell (a factor of 2 is one cell)."""
+    """Half-normal of scale 1/4, times the width of a grid cell (a factor of 2 is one cell)."""
     spread = np.maximum(spread, 1 / 32)
-    return np.log(spread) - np.log(1 + 16 * spread**2)
+    return np.asarray(np.log(spread) - 8 * spread**2)

@@ -53,6 +53,8 @@ def plan(
 ) -> Plan:
     """Solve the extended LP (paper, appendix C.1) for reward [N, S] and boxes [N, S, A, S].
 
+    reward may also differ between waiting and acting: [N, S, A].
+
     start, taken from an earlier plan of the same bandit, makes the lagrangian engine faster.
     """
     if engine not in ENGINES:

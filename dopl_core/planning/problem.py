@@ -37,11 +37,14 @@ class Problem:
 
 
 def pose(reward: ArrayLike, low: ArrayLike, high: ArrayLike, budget: float, pays: Pays) -> Problem:
-    """Check reward [N, S] and bounds [N, S, A, S] and bring them into slack form."""
+    """Check reward [N, S] or [N, S, A] and bounds [N, S, A, S] and bring them into slack form."""
     reward, low, high = (np.asarray(x, dtype=np.float64) for x in (reward, low, high))
-    if reward.ndim != 2 or reward.size == 0:
-        raise PlanningError(f"reward must have shape [arms, states], not {list(reward.shape)}")
-    n_arms, n_states = reward.shape
+    if reward.ndim not in (2, 3) or reward.size == 0 or reward.shape[2:] not in ((), (2,)):
+        raise PlanningError(
+            "reward must have shape [arms, states] or [arms, states, actions], "
+            f"not {list(reward.shape)}"
+        )
+    n_arms, n_states = reward.shape[:2]
     shape = (n_arms, n_states, 2, n_states)
     for name, bound in (("low", low), ("high", high)):
         if bound.shape != shape:
@@ -75,10 +78,9 @@ def pose(reward: ArrayLike, low: ArrayLike, high: ArrayLike, budget: float, pays
         low[fixed] = rows / rows.sum(axis=-1, keepdims=True)
         room[fixed] = 0.0
     width = np.clip(high - low, 0.0, room[..., None])
-    if pays == "all":
-        pay = np.repeat(reward[:, :, None], 2, axis=2)
-    else:
-        pay = np.stack([np.zeros_like(reward), reward], axis=2)
+    pay = np.repeat(reward[:, :, None], 2, axis=2) if reward.ndim == 2 else reward.copy()
+    if pays == "active":
+        pay[:, :, 0] = 0.0
     return Problem(pay, low, width, room, float(budget))
 
 

@@ -119,6 +119,8 @@ def strengths(beliefs: pd.DataFrame) -> Finding:
     """How good every arm-state is believed to be, with 95 % intervals."""
     data = beliefs[["arm", "label", "group", "state", "mean", "sd", "answers"]].copy()
     data["low"], data["high"] = data["mean"] - _Z * data.sd, data["mean"] + _Z * data.sd
+    twins = data.groupby("label").arm.transform("nunique") > 1
+    data.insert(2, "name", data.label.where(~twins, data.label + " (" + data.arm + ")"))
     by_state = data.groupby("state", sort=False)["mean"].mean()
     best, worst = str(by_state.idxmax()), str(by_state.idxmin())
     gap = float(by_state.max() - by_state.min())
@@ -126,6 +128,12 @@ def strengths(beliefs: pd.DataFrame) -> Finding:
         return Finding("No state is believed better than another yet", data)
     chance = 1 / (1 + math.exp(-gap))
     return Finding(f'"{best}" is believed to win {chance:.0%} of duels with "{worst}"', data)
+
+
+def most_compared(strengths: pd.DataFrame, count: int) -> pd.DataFrame:
+    """The strengths of so many arms, those with the most answers, in the roster's order."""
+    answers = strengths.groupby("arm").answers.sum()
+    return strengths[strengths.arm.isin(answers.nlargest(count).index)]
 
 
 def changes(plans: pd.DataFrame) -> Finding:

@@ -5,6 +5,7 @@ that started it does. `python -m dopl_core.planner` is that process.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -84,6 +85,7 @@ class Planner:
 
 def main() -> None:
     """Make plans until nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server; its end ends this
     store = open_store()
     for line in sys.stdin:
         try:

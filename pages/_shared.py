@@ -20,7 +20,6 @@ from dopl_core.studies import access, csvtext, service
 
 HERE = Path(__file__).parent
 
-
 LOCAL = ("localhost", "127.0.0.1", "::1")
 OWNER = "Owner"  # as the owner's own answers are signed
 
@@ -39,6 +38,8 @@ def navigation() -> st.Page:
     """The pages of the app; an annotator's link has one."""
     st.set_page_config(page_title="DOPL", page_icon=str(HERE / "icon.svg"), layout="wide")
     st.html(HERE / "style.css")
+    with said_plainly(stop=True):  # a database that is locked, or newer than this program
+        store()
     planner()
     home = st.Page(HERE / "home.py", title="Home", icon=":material/home:", default=True)
     annotate = st.Page(HERE / "annotate.py", title="Annotate", icon=":material/balance:")
@@ -100,7 +101,9 @@ def is_owner() -> bool:
     if key := st.session_state.pop("cookie", None):
         del st.query_params["key"]
         cookie = f"dopl_owner={key}; path=/; max-age=31536000; SameSite=Strict"
-        st.html(f"<script>document.cookie = '{cookie}'</script>", unsafe_allow_javascript=True)
+        secure = "(location.protocol === 'https:' ? '; Secure' : '')"
+        script = f"<script>document.cookie = '{cookie}' + {secure}</script>"
+        st.html(script, unsafe_allow_javascript=True)
     return bool(st.session_state.owner)
 
 

@@ -43,7 +43,11 @@ def choose(ask: Ask, outcome: str) -> None:
         mine["revoked"] = True
         return
     took = int(1000 * (time.monotonic() - mine["shown"][1]))
-    receipt = service.answer(ui.store(), ask.impression, outcome, response_ms=took)
+    try:
+        receipt = service.answer(ui.store(), ask.impression, outcome, response_ms=took)
+    except ValueError as error:  # the study is gone, or the disk is full: nothing was changed
+        mine["note"] = str(error)
+        return
     if receipt.plan_due:
         ui.planner().ask(study_id)
     mine["note"] = receipt.message
@@ -78,7 +82,8 @@ def board() -> None:
         st.markdown("Your answers are saved. Go on now, or come back later by the same link.")
         st.button("Go on", type="primary", on_click=pause, args=(False,), key="go-on")
         return
-    reply = next_reply()
+    with ui.said_plainly(stop=True):
+        reply = next_reply()
     poll = None
     if isinstance(reply, Waiting):
         poll = 1.0 if reply.reason in ("others", "plan") else 5.0
@@ -102,6 +107,7 @@ def next_reply() -> Ask | Waiting | Finished:
 
 
 def show_duel(ask: Ask) -> None:
+    # Response time is the server's: from drawing the cards, the way to the browser and back included.
     if mine.get("shown", (0, 0.0))[0] != ask.impression:
         mine["shown"] = (ask.impression, time.monotonic())
     practice = ask.purpose == "practice"

@@ -29,6 +29,8 @@ st.query_params["study"] = chosen
 study = studies[chosen]
 states = [state.label for state in study.config.states]
 
+MOST, MOST_GROUPS = 40, 8  # arms and groups in one picture; their data have them all
+
 
 def show(finding: Finding, name: str, chart: alt.Chart | alt.LayerChart | None) -> None:
     """A finding: its title, its chart or table, its data."""
@@ -109,13 +111,14 @@ def learner() -> None:
 
 
 def dots(found: Finding) -> alt.LayerChart:
-    """An arm a line, its states side by side on it where there are few."""
+    """An arm a line (the most compared ones), its states side by side on it where there are few."""
     few = len(states) <= 4
-    base = alt.Chart(found.data, height=alt.Step(9 if few else 16))
+    data = findings.most_compared(found.data, MOST)
+    base = alt.Chart(data, height=alt.Step(9 if few else 16))
     colour = alt.Color(
         "state:N", sort=states, title=None, legend=alt.Legend(orient="top", columns=4)
     )
-    arm = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelOverlap=False, grid=True))
+    arm = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelOverlap=False, grid=True))
     offset = {"yOffset": alt.YOffset("state:N", sort=states)} if few else {}
     axis = "strength over the reference (log odds of winning), 95 % interval"
     reach = alt.X("low:Q", title=axis)
@@ -145,8 +148,9 @@ def grid(found: Finding) -> alt.FacetChart:
     if len(states) < 7:
         ink = alt.condition("datum.chance > 0.5", alt.value("white"), alt.value("black"))
         squares += cell.mark_text().encode(alt.Text("chance:Q", format=".0%"), color=ink)
+    groups = found.data.group.drop_duplicates()[:MOST_GROUPS]
     return squares.facet(
-        data=found.data,
+        data=found.data[found.data.group.isin(groups)],
         row=alt.Row("group:N", title=None, sort=None),
         column=alt.Column("action:N", title=None, sort=["left alone", "helped"]),
     )

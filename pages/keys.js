@@ -4,11 +4,12 @@
 (() => {
   if (window.doplKeys) return;
   window.doplKeys = true;
+  const OURS = ["arrowleft", "arrowright", " ", "enter", "s", "t", "u"];
   const one = (side) => document.querySelector(`[class*="st-key-${side}-"] button`);
   const busy = () => document.activeElement?.closest("input, textarea, select, button, a, summary, [contenteditable], [role=dialog]");
   window.addEventListener("keydown", (event) => {
     if (!one("left") || event.target.closest?.("input, textarea")) return;
-    if (event.repeat && event.key !== "Tab") {
+    if (event.repeat && OURS.includes(event.key.toLowerCase())) {
       event.preventDefault();
       event.stopImmediatePropagation();
     } else if (event.key === " " && !event.ctrlKey && !event.metaKey && !event.altKey && !busy()) {

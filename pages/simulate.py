@@ -50,10 +50,10 @@ def start_form() -> None:
                 st.session_state.compared = [simulations.start(given)]
 
 
-def progress(simulation: Simulation) -> None:
+def progress(number: int, simulation: Simulation) -> None:
     """How far it is, and what can be done with it."""
     with st.container(border=True):
-        st.markdown(f"**{ui.plain(simulation.title)}**")
+        st.markdown(f"**{number}: {ui.plain(simulation.title)}**")
         words = f"{simulation.status}: {simulation.done} of {simulation.total} episodes"
         if simulation.seconds_left is not None:
             words += f", about {duration(simulation.seconds_left)} left"
@@ -108,8 +108,8 @@ def results() -> None:
     shown = [simulations.find(name) for name in compared]
     if running != any(simulation.status == "running" for simulation in shown):
         st.rerun()  # to look every second, or no more
-    for simulation in shown:
-        progress(simulation)
+    for number, simulation in enumerate(shown, 1):
+        progress(number, simulation)
     measure = st.segmented_control(
         "Curve", list(MEASURES), default="reward", format_func=MEASURES.get, required=True
     )

@@ -110,6 +110,8 @@ def status_buttons(study: Study) -> None:
         act("Reopen", "reopen", service.reopen_study, study)
     if study.status != "closed":
         act("Close", "close", service.close_study, study)
+    if study.waits_for == "annotators" and study.given:
+        act("Go on without the missing answers", "go-on", service.close_duels, study)
 
 
 def act(label: str, key: str, do, study: Study) -> None:
@@ -128,48 +130,42 @@ def help_now(study: Study) -> None:
 
 def report(study: Study) -> None:
     """Where everybody is now, by table or by file."""
-    st.markdown(
-        f"**Epoch {study.epoch + 1} of {study.config.horizon}:** after helping those on the list, "
-        "say where everybody is now. Everybody starts where they were; change what has changed."
-    )
     config = study.config
-    now = service.present_states(ui.store(), study.id)
-    table = pd.DataFrame(
-        {
-            "id": [arm.id for arm in config.arms],
-            "name": [arm.label for arm in config.arms],
-            "state": [now[arm.id] for arm in config.arms],
-        }
+    if study.epoch >= config.horizon:
+        st.markdown("All epochs of this plan are reported. The next plan waits for the answers.")
+        return
+    st.markdown(
+        f"**Epoch {study.epoch + 1} of {config.horizon}:** after helping those on the list, say "
+        "where everybody is now. Everybody starts where they were; change what has changed."
     )
+    now = service.present_states(ui.store(), study.id)
+    rows = [(arm.id, arm.label, now[arm.id]) for arm in config.arms]
+    labels = [state.label for state in config.states]
     edited = st.data_editor(
-        table,
+        pd.DataFrame(rows, columns=["id", "name", "state"]),
         hide_index=True,
         disabled=["id", "name"],
         column_config={
-            "state": st.column_config.SelectboxColumn(
-                "state now", options=[s.label for s in config.states], required=True
-            )
+            "state": st.column_config.SelectboxColumn("state now", options=labels, required=True)
         },
         key=f"report-{study.episode}-{study.epoch}",
     )
-    st.button(
-        "Report these states",
-        type="primary",
-        key="report",
-        on_click=send_report,
-        args=(study, dict(zip(edited.id, edited.state, strict=True)), None),
+    if st.button("Report these states", type="primary", key="report"):
+        send_report(study, dict(zip(edited.id, edited.state, strict=True)))
+    upload = st.file_uploader(
+        "or a CSV with id and state, and what is newly known", type="csv", key="report-file"
     )
-    upload = st.file_uploader("or a CSV with id and state", type="csv", key="report-file")
     if upload and st.button("Report this file", key="report-csv"):
         with ui.said_plainly():
             read = service.read_report(upload.getvalue(), config, upload.name)
             send_report(study, read.states, read.columns)
-            st.rerun()
 
 
-def send_report(study: Study, states, columns) -> None:
-    if service.observe(ui.store(), study.id, states, columns):
-        ui.planner().wait(study.id, seconds=20)
+def send_report(study: Study, states: dict[str, str], columns=None) -> None:
+    with ui.said_plainly():
+        if service.observe(ui.store(), study.id, states, columns):
+            ui.planner().wait(study.id, seconds=20)
+        st.rerun()
 
 
 def invites(study: Study) -> None:

@@ -90,6 +90,18 @@ def test_strengths_say_which_state_wins():
     assert "No state" in findings.strengths(beliefs.assign(mean=0.0)).title
 
 
+def test_arms_of_one_name_are_told_apart_and_the_most_compared_are_picked():
+    beliefs = pd.DataFrame(
+        {
+            **{"arm": ["1", "2", "3"], "label": ["Ann", "Ann", "Bo"], "group": "all"},
+            **{"state": "Low", "mean": 0.0, "sd": 0.1, "answers": [3, 1, 2]},
+        }
+    )
+    data = findings.strengths(beliefs).data
+    assert list(data.name) == ["Ann (1)", "Ann (2)", "Bo"]
+    assert list(findings.most_compared(data, 2).arm) == ["1", "3"]
+
+
 def test_changes_say_whether_the_plan_has_settled():
     plans = pd.DataFrame({"plan": [1, 2], "answers": [0, 10], "changed": [1.0, 0.25]})
     assert "25%" in findings.changes(plans).title

@@ -115,3 +115,11 @@ def test_an_unknown_study_is_said_in_words(visit):
     app = visit("annotate", study="gone")
     assert 'there is no study "gone"' in words(app).replace("\\", "")
     assert not app.exception
+
+
+def test_a_study_that_is_deleted_meanwhile_is_said_in_words(visit, store, study):
+    app = visit("annotate", study=study)
+    service.delete_study(store, study)
+    press(app, "left-")
+    assert "there is no study" in words(app)
+    assert not app.exception

@@ -55,15 +55,16 @@ def main() -> None:
 
     from dopl_core.studies import access, service
 
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        raise ValueError("the benchmark of the app needs a browser: install chromium")
     folder = Path(tempfile.mkdtemp())
     server = Server(folder).start()
     store = service.open_store(server.environment["DOPL_DATABASE_URL"])
     print(f"app: click to next duel visible (load before: {os.getloadavg()[0]:.1f})")
     try:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=CHROMIUM_FLAGS
-            )
+            browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
 
             def play(others: int, clicks: int, think: int, **rules: int) -> None:
                 config = service.from_environment("cpap", practice=False, **rules)

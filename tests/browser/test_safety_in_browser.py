@@ -99,10 +99,13 @@ def test_nothing_in_a_roster_is_rendered_or_fetched(page, server, store):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_any_page(browser, server, store, scheme):
     study = service.create_study(store, service.from_environment("cpap"))
+    over = service.create_study(store, service.from_environment("cpap"))
+    service.close_study(store, over)
     page = browser.new_context(color_scheme=scheme).new_page()
     places = {
         "": page.get_by_role("button", name="Try it now"),
         f"annotate?study={study}": choice(page, "left"),
+        f"annotate?study={over}": page.get_by_text("Thank you!"),
         "annotate": page.get_by_role("button", name="Answer duels").first,
         "studies": page.get_by_role("tab", name="New study"),
         f"studies?study={study}": page.get_by_test_id("stDataFrame"),

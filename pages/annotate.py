@@ -107,7 +107,7 @@ def next_reply() -> Ask | Waiting | Finished:
 
 
 def show_duel(ask: Ask) -> None:
-    # Response time is the server's: from drawing the cards, the way to the browser and back included.
+    # Response time is the server's: from drawing the cards, the way to the browser included.
     if mine.get("shown", (0, 0.0))[0] != ask.impression:
         mine["shown"] = (ask.impression, time.monotonic())
     practice = ask.purpose == "practice"

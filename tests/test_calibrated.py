@@ -81,6 +81,11 @@ def test_without_data_everything_is_possible():
     assert (rows.high - rows.low > 0.3).all()
 
 
+def test_the_prior_is_the_posterior_of_no_answers():
+    nothing = preferences._posterior(np.zeros((12, 12)), np.zeros(12), (4, 3))
+    assert preferences._prior_covariance((4, 3)) == pytest.approx(nothing[1])
+
+
 def test_with_many_answers_and_moves_the_truth_is_found():
     rng = np.random.default_rng(2)
     strengths = rng.random((8, 3))

@@ -203,7 +203,7 @@ class Dopl(Learner):
         """Boxes (sec. 4.1), overestimates (Alg. 3), then the ELP (appendix C.1)."""
         self.dynamics, self.preferences = self._estimate_dynamics(), self._estimate_preferences()
         return plan(
-            self._reward(self.preferences),
+            self.rewards(self.preferences),
             self.dynamics.low,
             self.dynamics.high,
             self.budget,
@@ -221,15 +221,15 @@ class Dopl(Learner):
         self.preferences = _unpack(Preferences, "preferences", state)
         self.dynamics = _unpack(Dynamics, "dynamics", state)
 
-    def _reward(self, belief: Preferences) -> FloatArray:
-        """What the plan is made with: Q~ [N, S], or for waiting and acting apart [N, S, A].
+    def rewards(self, belief: Preferences) -> FloatArray:
+        """What the plan is made with [N, S, A]: Q~, and for waiting what is known.
 
         Only activated arms are asked about. So where widths are honest, only acting is credited
         with what is not yet known; waiting in an unknown state would teach nothing.
         """
-        if self.confidence == "paper":
-            return belief.overestimate
-        return np.stack([np.clip(belief.mean, -1, 1), belief.overestimate], axis=2)
+        acting = belief.overestimate
+        waiting = acting if self.confidence == "paper" else np.clip(belief.mean, -1, 1)
+        return np.stack([waiting, acting], axis=2)
 
     def _estimate_dynamics(self) -> Dynamics:
         if self.confidence == "paper":

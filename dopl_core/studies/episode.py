@@ -94,8 +94,11 @@ def random_value(learner: Dopl) -> float:
     right = np.zeros((learner.n_arms, S, 1))
     right[:, -1] = 1.0
     stay = np.linalg.solve(system.transpose(0, 2, 1), right)[..., 0]
-    pay = (stay * learner.preferences.overestimate).sum()
-    return float(pay if learner.pays == "all" else share * pay)
+    rewards = learner.rewards(learner.preferences)
+    pay = share * rewards[:, :, ACT]
+    if learner.pays == "all":
+        pay = pay + (1 - share) * rewards[:, :, WAIT]
+    return float((stay * pay).sum())
 
 
 def practice_duels(config: StudyConfig) -> IntArray:

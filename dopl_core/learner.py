@@ -252,10 +252,9 @@ class Dopl(Learner):
         belief, planned = self.preferences, self.plan
         if belief is None or planned is None or belief.covariance is None:
             return super()._positions(states, arms)
-        # The plan depends on Q~, differences to the reference, as often as it visits them.
+        # The plan depends on a strength as often as it visits the arm-state.
         V, codes = belief.covariance, arms * self.n_states + states[arms]
-        towards = V[:, codes] - (0.0 if belief.reference is None else V[belief.reference, codes])
-        towards = towards * np.sqrt(planned.occupancy.sum(axis=2).reshape(-1, 1))
+        towards = V[:, codes] * np.sqrt(planned.occupancy.sum(axis=2).reshape(-1, 1))
         strengths, keys = belief.mean.ravel()[codes], self._duel_keys[self.epoch]
         pairs = designs.informative(towards, V[np.ix_(codes, codes)], strengths, keys)
         return designs.shuffle_sides(pairs, keys)

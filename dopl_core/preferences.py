@@ -18,7 +18,7 @@ class Preferences:
     mean: the estimate Q^;  sd: its uncertainty (paper: how far the overestimate lies above)
     overestimate: Q~, in [-1, 1], the reward that the plan is made with
     reference: code (arm * S + state) all are measured against, None while there are no answers
-    covariance: [M, M] of the strengths, for choosing duels; None where nobody needs it
+    covariance: [M, M] of the strengths about their average, for choosing duels; None if not needed
     warm: small arrays that a next estimate may start from
     """
 
@@ -87,7 +87,7 @@ def paper(
 # none exceeds 1/2; larger ones are for annotators who are surer than Bradley-Terry with rewards.
 SPREADS = np.array([0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0])
 SETTLED = 0.1  # Newton stops when no strength moves by more: well inside any of their sds
-OPTIMISM = 1.0  # standard deviations that an overestimate lies above the mean
+OPTIMISM = 1.0  # an overestimate lies as many standard deviations of the strength above its mean
 
 
 def calibrated(
@@ -104,7 +104,7 @@ def calibrated(
     M = len(wins)
     shape = (M // n_states, n_states)
     C = wins + wins.T
-    theta = np.zeros(M) if warm is None else warm["theta"]
+    theta = warm["theta"] if warm is not None and C.any() else np.zeros(M)
     covariance = _prior_covariance(shape)
     for _ in range(8 if C.any() else 0):
         # The log-likelihood is nearly quadratic: pull' theta - theta' curvature theta / 2.
@@ -116,14 +116,19 @@ def calibrated(
         theta, covariance = _posterior(curvature, pull, shape)
         if np.abs(theta - before).max() < SETTLED:
             break
+    # Duels tell differences only, so all is taken about the average of what was asked about.
+    # Against the reference, all others would be credited with how little the reference is known:
+    # if it was asked about only in the beginning, its neighbours would never be asked about again.
+    asked = C.sum(axis=1) / C.sum() if C.any() else np.full(M, 1 / M)
+    level = covariance @ asked
+    covariance = covariance - level - level[:, None] + asked @ level
+    variance = np.maximum(covariance.diagonal(), 0)
     if reference is None:
-        mean, variance = theta, covariance.diagonal()
+        mean, sd = theta, np.sqrt(variance)
     else:
         mean = theta - theta[reference]
-        column = covariance[reference]
-        variance = covariance.diagonal() + column[reference] - 2 * column
-    sd = np.sqrt(np.maximum(variance, 0))
-    over = np.clip(mean + OPTIMISM * sd, -1, 1)
+        sd = np.sqrt(np.maximum(variance + variance[reference] - 2 * covariance[reference], 0))
+    over = np.clip(mean + OPTIMISM * np.sqrt(variance), -1, 1)
     return Preferences(
         mean.reshape(shape),
         sd.reshape(shape),

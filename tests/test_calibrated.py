@@ -99,6 +99,24 @@ def test_with_many_answers_and_moves_the_truth_is_found():
     assert (found.high - found.low).max() < 0.02
 
 
+def test_what_was_never_asked_again_stays_unknown_even_if_it_is_the_reference():
+    # Arm 0 in state 0 against arm 1 in state 0 once; then a thousand times the others.
+    rng = np.random.default_rng(8)
+    strengths = np.tile([0.0, 0.5, 1.0], (6, 1))
+    wins = asked(rng, strengths[:, 1:], 5000)
+    wins = np.pad(wins.reshape(6, 2, 6, 2), ((0, 0), (1, 0), (0, 0), (1, 0))).reshape(18, 18)
+    wins[0, 4] = wins[3, 1] = 1
+    belief = preferences.calibrated(wins, 3, reference=0)
+    bonus = belief.overestimate - belief.mean
+    assert bonus[:, 0].min() > 3 * bonus[:, 1:].max()
+
+
+def test_answers_that_are_all_undone_leave_nothing_behind():
+    wins = asked(np.random.default_rng(9), np.tile([0.0, 1.0], (6, 1)), 100)
+    warm = preferences.calibrated(wins, 2, 0).warm
+    assert (preferences.calibrated(np.zeros((12, 12)), 2, 0, warm).mean == 0).all()
+
+
 def test_a_tie_is_half_an_answer_to_either_side():
     rng = np.random.default_rng(3)
     belief = preferences.calibrated(asked(rng, np.zeros((6, 2)), 600, tied=1.0), 2, 0)
@@ -226,12 +244,16 @@ def test_informative_duels_tell_more_than_a_random_star(episodes):
     assert set(duels[:, [0, 2]].ravel().tolist()) == set(arms.tolist())
 
     def left_unknown(duels):
-        wins = learner.wins.copy()
-        codes = duels[:, ::2] * 3 + duels[:, 1::2]
-        wins[codes[:, 0], codes[:, 1]] += 0.5
-        wins[codes[:, 1], codes[:, 0]] += 0.5
-        belief = preferences.calibrated(wins, 3, learner.preferences.reference)
-        return (belief.sd**2 * learner.plan.occupancy.sum(axis=2)).sum()
+        """Variance of the strengths, each as often as the plan visits it, after these answers."""
+        V, codes = learner.preferences.covariance, duels[:, ::2] * 3 + duels[:, 1::2]
+        asked = np.zeros((len(duels), 60))
+        np.put_along_axis(asked, codes[:, :1], 1, axis=1)
+        np.put_along_axis(asked, codes[:, 1:], -1, axis=1)
+        F = bradley_terry(asked @ learner.preferences.mean.ravel())
+        told = (
+            V @ asked.T @ np.linalg.solve(asked @ V @ asked.T + np.diag(1 / F / (1 - F)), asked @ V)
+        )
+        return (V - told).diagonal() @ learner.plan.occupancy.sum(axis=2).ravel()
 
     stars = []
     for seed in range(8):

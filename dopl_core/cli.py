@@ -90,7 +90,7 @@ def bench(args: argparse.Namespace) -> None:
 def simulate(args: argparse.Namespace) -> None:
     """Play learners in simulated worlds: episodes.csv, a row an episode."""
     _before_numpy()
-    from dopl_core import sweep
+    from dopl_core.experiments import sweep
 
     settings = {name: getattr(args, name) for name in _SETTINGS}
     runs = sweep.grid(args.environments, args.learner, range(args.seeds), **settings)
@@ -102,8 +102,8 @@ def simulate(args: argparse.Namespace) -> None:
 def reproduce(args: argparse.Namespace) -> None:
     """Make the paper's figure of an environment: six learners, CSV and PNG."""
     _before_numpy()
-    from dopl_core import reproduce as paper
-    from dopl_core import sweep
+    from dopl_core.experiments import reproduce as paper
+    from dopl_core.experiments import sweep
 
     started = time.perf_counter()
     name = args.environment + ("-all" if args.history == "all" else "")

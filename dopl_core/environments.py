@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dopl_core.bandit import Bandit, FloatArray, State
+from dopl_core.learning.bandit import Bandit, FloatArray, State
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "environments"
 

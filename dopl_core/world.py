@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dopl_core.bandit import Bandit, FloatArray, IntArray
+from dopl_core.learning.bandit import Bandit, FloatArray, IntArray
 
 TIE = -1  # in place of the winner's arm number
 

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from dopl_core import environments
-from dopl_core.bandit import State
+from dopl_core.learning.bandit import State
 from dopl_core.studies import service
 from dopl_core.studies.replies import side_of
 from pages import _shared as ui

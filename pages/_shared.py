@@ -14,9 +14,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
-from dopl_core import cards, findings
-from dopl_core.planner import Planner
-from dopl_core.studies import access, csvtext, service
+from dopl_core.studies import access, cards, csvtext, findings, service
+from dopl_core.studies.plan_process import Planner
 
 HERE = Path(__file__).parent
 

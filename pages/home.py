@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dopl_core import cards
+from dopl_core.studies import cards
 from pages import _shared as ui
 
 ui.owner_only()

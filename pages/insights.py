@@ -3,9 +3,8 @@
 import altair as alt
 import streamlit as st
 
-from dopl_core import findings
-from dopl_core.findings import Finding
-from dopl_core.studies import service
+from dopl_core.studies import findings, service
+from dopl_core.studies.findings import Finding
 from pages import _shared as ui
 
 ui.owner_only()

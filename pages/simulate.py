@@ -3,9 +3,10 @@
 import altair as alt
 import streamlit as st
 
-from dopl_core import environments, simulations
-from dopl_core.runs import LEARNERS
-from dopl_core.simulations import Settings, Simulation
+from dopl_core import environments
+from dopl_core.experiments import background as simulations
+from dopl_core.experiments.background import Settings, Simulation
+from dopl_core.experiments.runs import LEARNERS
 from pages import _shared as ui
 
 ui.owner_only()

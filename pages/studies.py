@@ -5,8 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dopl_core import findings
-from dopl_core.studies import access, service
+from dopl_core.studies import access, findings, service
 from dopl_core.studies.service import Study
 from pages import _create
 from pages import _shared as ui

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dopl_core import environments
-from dopl_core.planning import plan
+from dopl_core.learning.planning import plan
 
 
 def test_the_papers_environments_have_the_papers_sizes():

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dopl_core.studies import queries
+from dopl_core.studies import statements
 from dopl_core.studies.config import check_name
 from dopl_core.studies.episode import better_side
 from dopl_core.studies.replies import Ask, Finished, Receipt, Waiting, side_of
@@ -26,7 +26,7 @@ def next_duel(store: Store, study: str, annotator: str) -> Ask | Waiting | Finis
             return Finished(person.answers)
         if turn.status == "paused":
             return _waiting(turn, person, "paused")
-        release(turn, queries.OVERDUE, study=study, now=turn.now)
+        release(turn, statements.OVERDUE, study=study, now=turn.now)
         for find in (_open, _practice, _repeat, _queued):
             found = find(turn, person)
             if found is not None:
@@ -54,7 +54,7 @@ def answer(
         if outcome not in turn.config.outcomes:
             allowed = ", ".join(turn.config.outcomes)
             raise StudyError(f'answer "{outcome}" is not one of {allowed}')
-        shown = turn.run(queries.IMPRESSION, impression=impression).one()
+        shown = turn.run(statements.IMPRESSION, impression=impression).one()
         if shown.outcome is not None and shown.outcome != "expired":
             return Receipt("already", turn.plan_due)
         if turn.now - shown.shown_at < too_fast_ms:
@@ -70,7 +70,7 @@ def answer(
             turn.append("refused", **event)
             return Receipt("taken", turn.plan_due)
         turn.run(
-            queries.ANSWER,
+            statements.ANSWER,
             at_impression=impression,
             outcome=outcome,
             answered_at=turn.now,
@@ -92,10 +92,10 @@ def undo(store: Store, study: str, annotator: str) -> Ask | None:
         last = person.undoable
         if last is None or turn.status == "closed":
             return None
-        turn.run(queries.CLOSE, at_impression=last.id, outcome="undone")
+        turn.run(statements.CLOSE, at_impression=last.id, outcome="undone")
         counts = last.purpose == "policy"
         if counts:
-            turn.run(queries.COUNT, duel=last.duel, more_given=-1, more_held=0)
+            turn.run(statements.COUNT, duel=last.duel, more_given=-1, more_held=0)
             # The round in which it was given may be over: then this one asks for it again.
             if turn.given > 0:
                 turn.given -= 1
@@ -105,7 +105,7 @@ def undo(store: Store, study: str, annotator: str) -> Ask | None:
         turn.append(
             "undone", annotator=name, impression=last.id, duel=last.duel, outcome=last.outcome
         )
-        before = turn.run(queries.BEFORE, study=study, annotator=name).scalar()
+        before = turn.run(statements.BEFORE, study=study, annotator=name).scalar()
         _answered(turn, name, -int(counts), before)
         shown = _show(turn, person, last, again=False)
         return _ask(turn, _Person(turn, name), *shown)
@@ -117,8 +117,8 @@ def skip_practice(store: Store, study: str, annotator: str) -> None:
         person = _Person(turn, annotator)
         if not person.practised:
             name = person.name
-            turn.run(queries.PRACTISED, at_study=study, annotator=name)
-            turn.run(queries.SKIP_OPEN_PRACTICE, at_study=study, at_annotator=name, now=turn.now)
+            turn.run(statements.PRACTISED, at_study=study, annotator=name)
+            turn.run(statements.SKIP_OPEN_PRACTICE, at_study=study, at_annotator=name, now=turn.now)
             turn.append("practice_skipped", annotator=name)
 
 
@@ -127,19 +127,19 @@ class _Person:
 
     def __init__(self, turn: Turn, name: str) -> None:
         name = check_name(name)
-        row = turn.run(queries.PERSON, at_study=turn.study, annotator=name).one_or_none()
+        row = turn.run(statements.PERSON, at_study=turn.study, annotator=name).one_or_none()
         if row is None:
             new = {"study": turn.study, "name": name, "joined_at": turn.now, "last": None}
             new |= {"practised": not turn.config.practice, "answers": 0, "repeats": 0}
-            turn.run(queries.NEW_PERSON, **new)
+            turn.run(statements.NEW_PERSON, **new)
             turn.append("joined", annotator=name)
-            row = turn.run(queries.PERSON, at_study=turn.study, annotator=name).one()
+            row = turn.run(statements.PERSON, at_study=turn.study, annotator=name).one()
         self.name, self.practised = name, bool(row.practised)
         self.answers: int = row.answers
         self.repeats: int = row.repeats
         self.last: Record | None = None
         if row.last is not None:
-            self.last = turn.run(queries.IMPRESSION, impression=row.last).one()
+            self.last = turn.run(statements.IMPRESSION, impression=row.last).one()
         # What a plan has used cannot be taken back.
         used = self.last and self.last.purpose == "policy" and self.last.episode != turn.episode
         self.undoable = None if used else self.last
@@ -155,7 +155,7 @@ class _Person:
 
 
 def _open(turn: Turn, person: _Person) -> tuple[int, Record] | None:
-    shown = turn.run(queries.OPEN, study=turn.study, annotator=person.name).one_or_none()
+    shown = turn.run(statements.OPEN, study=turn.study, annotator=person.name).one_or_none()
     return None if shown is None else (shown.id, shown)
 
 
@@ -163,9 +163,9 @@ def _practice(turn: Turn, person: _Person) -> tuple[int, Record] | None:
     if person.practised:
         return None
     who = {"study": turn.study, "annotator": person.name}
-    found = turn.run(queries.PRACTICE, episode=0, **who).one_or_none()
+    found = turn.run(statements.PRACTICE, episode=0, **who).one_or_none()
     if found is None:
-        turn.run(queries.PRACTISED, at_study=turn.study, annotator=person.name)
+        turn.run(statements.PRACTISED, at_study=turn.study, annotator=person.name)
         return None
     return _show(turn, person, found)
 
@@ -176,9 +176,9 @@ def _repeat(turn: Turn, person: _Person) -> tuple[int, Record] | None:
     if not every or person.answers < every * (person.repeats + 1):
         return None
     who = {"study": turn.study, "annotator": person.name}
-    turn.run(queries.REPEATED, at_study=turn.study, annotator=person.name)
+    turn.run(statements.REPEATED, at_study=turn.study, annotator=person.name)
     skip_first = every * person.repeats
-    original = turn.run(queries.TO_REPEAT, skip_first=skip_first, **who).one_or_none()
+    original = turn.run(statements.TO_REPEAT, skip_first=skip_first, **who).one_or_none()
     if original is None:
         return None
     place = {
@@ -188,20 +188,20 @@ def _repeat(turn: Turn, person: _Person) -> tuple[int, Record] | None:
         "number": original.number,
         "purpose": "repeat",
     }
-    if turn.run(queries.DUEL_AT, **place).scalar() is None:
+    if turn.run(statements.DUEL_AT, **place).scalar() is None:
         sides = {
             "left_arm": original.right_arm,
             "left_state": original.right_state,
             "right_arm": original.left_arm,
             "right_state": original.left_state,
         }
-        turn.run(queries.NEW_DUEL, **place, **sides, ratings=0, given=0, held=0, free=0)
-    return _show(turn, person, turn.run(queries.DUEL_AT, **place).one())
+        turn.run(statements.NEW_DUEL, **place, **sides, ratings=0, given=0, held=0, free=0)
+    return _show(turn, person, turn.run(statements.DUEL_AT, **place).one())
 
 
 def _queued(turn: Turn, person: _Person) -> tuple[int, Record] | None:
     where = {"study": turn.study, "annotator": person.name, "episode": turn.episode}
-    found = turn.run(queries.QUEUED, **where).one_or_none()
+    found = turn.run(statements.QUEUED, **where).one_or_none()
     return None if found is None else _show(turn, person, found)
 
 
@@ -218,12 +218,12 @@ def _show(turn: Turn, person: _Person, duel: Record, again: bool = True) -> tupl
     if expired is None:
         row = {"study": turn.study, "duel": duel.duel, "annotator": person.name}
         row |= {"session": person.session(turn.now)}
-        impression = int(turn.run(queries.SHOW, **row, **lease).scalar_one())
+        impression = int(turn.run(statements.SHOW, **row, **lease).scalar_one())
     else:
         impression = int(expired)
-        turn.run(queries.SHOW_AGAIN, at_impression=impression, **lease)
+        turn.run(statements.SHOW_AGAIN, at_impression=impression, **lease)
     if duel.purpose == "policy":
-        turn.run(queries.COUNT, duel=duel.duel, more_given=0, more_held=1)
+        turn.run(statements.COUNT, duel=duel.duel, more_given=0, more_held=1)
     turn.append("shown", annotator=person.name, impression=impression, duel=duel.duel)
     return impression, duel
 
@@ -233,24 +233,26 @@ def _count(turn: Turn, shown: Record) -> bool:
     if shown.episode != turn.episode or shown.given >= shown.ratings:
         return False
     own = 1 if shown.outcome is None else 0
-    turn.run(queries.COUNT, duel=shown.duel, more_given=1, more_held=-own)
+    turn.run(statements.COUNT, duel=shown.duel, more_given=1, more_held=-own)
     turn.given += 1
     if shown.given + 1 == shown.ratings and shown.held > own:
-        release(turn, queries.HELD_BY_OTHERS, duel=shown.duel, impression=shown.id)
+        release(turn, statements.HELD_BY_OTHERS, duel=shown.duel, impression=shown.id)
     return True
 
 
 def release(turn: Turn, query: Any, **where: Any) -> None:
     """Take back duels that were shown and not answered."""
     for row in turn.run(query, **where).all():
-        turn.run(queries.CLOSE, at_impression=row.id, outcome="expired")
+        turn.run(statements.CLOSE, at_impression=row.id, outcome="expired")
         if row.purpose == "policy":
-            turn.run(queries.COUNT, duel=row.duel, more_given=0, more_held=-1)
+            turn.run(statements.COUNT, duel=row.duel, more_given=0, more_held=-1)
         turn.append("expired", annotator=row.annotator, impression=row.id, duel=row.duel)
 
 
 def _answered(turn: Turn, annotator: str, more: int, last: int | None) -> None:
-    turn.run(queries.ANSWERED, at_study=turn.study, annotator=annotator, more=more, impression=last)
+    turn.run(
+        statements.ANSWERED, at_study=turn.study, annotator=annotator, more=more, impression=last
+    )
 
 
 def _ask(turn: Turn, person: _Person, impression: int, duel: Record) -> Ask:

@@ -23,7 +23,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from dopl_core.learner import Dopl
+from dopl_core.learning.learner import Dopl
 from dopl_core.studies import csvtext, fold, history, schema, tables
 from dopl_core.studies.config import StudyConfig, from_json
 from dopl_core.studies.csvtext import CsvError

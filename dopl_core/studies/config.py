@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dopl_core import environments
-from dopl_core.bandit import Bandit, Pays, State, check_budget
-from dopl_core.duels import Design
-from dopl_core.learner import Confidence, Dopl
-from dopl_core.planning import ENGINES, Engine
+from dopl_core.learning.bandit import Bandit, Pays, State, check_budget
+from dopl_core.learning.learner import Confidence, Dopl
+from dopl_core.learning.pair_designs import Design
+from dopl_core.learning.planning import ENGINES, Engine
 from dopl_core.studies.store import StudyError
 from dopl_core.world import SimulatedWorld
 

@@ -5,8 +5,8 @@ from time import perf_counter
 
 import numpy as np
 
-from dopl_core.bandit import ACT, WAIT, IntArray
-from dopl_core.learner import Dopl
+from dopl_core.learning.bandit import ACT, WAIT, IntArray
+from dopl_core.learning.learner import Dopl
 from dopl_core.studies.config import StudyConfig, bandit_of, world_of
 
 PRACTICE = 3  # duels that a person begins with

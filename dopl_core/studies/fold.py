@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 from sqlalchemy.engine import Connection
 
-from dopl_core.bandit import IntArray
-from dopl_core.learner import Dopl
+from dopl_core.learning.bandit import IntArray
+from dopl_core.learning.learner import Dopl
 from dopl_core.studies import schema
 from dopl_core.studies.config import StudyConfig, learner_of
 from dopl_core.studies.store import Store

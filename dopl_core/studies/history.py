@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dopl_core.bandit import IntArray
+from dopl_core.learning.bandit import IntArray
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.fold import Arrays
-from dopl_core.studies.queries import COUNTED
+from dopl_core.studies.statements import COUNTED
 from dopl_core.studies.tables import DUELS, PLANS, TRANSITIONS, milliseconds
 
 PURPOSES = ("policy", "repeat", "gold", "practice")

@@ -7,10 +7,10 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from dopl_core.bandit import ACT, WAIT
+from dopl_core.learning.bandit import ACT, WAIT
 from dopl_core.studies import fold, schema
 from dopl_core.studies.config import StudyConfig
-from dopl_core.studies.queries import COUNTED
+from dopl_core.studies.statements import COUNTED
 from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.turn import Record, config_of, study_row
 

@@ -6,12 +6,12 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from dopl_core.learner import Dopl
+from dopl_core.learning.learner import Dopl
 from dopl_core.studies import fold, schema
 from dopl_core.studies.config import digest_of, learner_of, to_json
 from dopl_core.studies.episode import practice_duels
 from dopl_core.studies.history import History, Place
-from dopl_core.studies.queries import COUNTED
+from dopl_core.studies.statements import COUNTED
 from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.turn import Turn, study_row, to_text
 

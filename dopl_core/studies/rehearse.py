@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import sqlalchemy as sa
 
-from dopl_core.bandit import FloatArray
-from dopl_core.studies import asking, directory, insights, running, schema
+from dopl_core.learning.bandit import FloatArray
+from dopl_core.studies import asking, catalogue, insights, running, schema
 from dopl_core.studies.config import StudyConfig, bandit_of
 from dopl_core.studies.replies import Ask, Finished, Receipt, Waiting
 from dopl_core.studies.store import Store, StudyError
@@ -82,7 +82,7 @@ def rehearse(
     """
     if annotators < 1 or answers < 1:
         raise StudyError("at least one annotator and one answer needed")
-    config = directory.get_study(store, study).config
+    config = catalogue.get_study(store, study).config
     stage = _Stage(store, study, config, answers, habits or Habits(), seed, on_answer)
     players = [
         threading.Thread(target=stage.play, args=(number,), daemon=True)
@@ -206,7 +206,7 @@ class _Stage:
     def _report(self, rng: np.random.Generator) -> bool:
         """Made-up moves: help makes a step up likelier."""
         with self.lock:
-            if directory.get_study(self.store, self.study).waits_for != "owner":
+            if catalogue.get_study(self.store, self.study).waits_for != "owner":
                 return False
             helped = {row.arm for row in insights.epoch_list(self.store, self.study)}
             labels = [state.label for state in self.config.states]

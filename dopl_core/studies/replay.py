@@ -4,8 +4,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from dopl_core.bandit import IntArray
-from dopl_core.learner import Dopl
+from dopl_core.learning.bandit import IntArray
+from dopl_core.learning.learner import Dopl
 from dopl_core.studies.config import learner_of
 from dopl_core.studies.episode import Epoch, begin, first_states, open_epoch
 from dopl_core.studies.fold import digest, plan_arrays

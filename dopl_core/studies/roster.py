@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dopl_core.bandit import State
+from dopl_core.learning.bandit import State
 from dopl_core.studies.config import Arm, StudyConfig
 from dopl_core.studies.csvtext import CsvError, decode, read, unquote
 

@@ -10,8 +10,8 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from dopl_core.bandit import IntArray
-from dopl_core.studies import fold, queries, schema
+from dopl_core.learning.bandit import IntArray
+from dopl_core.studies import fold, schema, statements
 from dopl_core.studies.asking import release
 from dopl_core.studies.config import StudyConfig, check_text, digest_of, learner_of, to_json
 from dopl_core.studies.episode import (
@@ -62,7 +62,7 @@ def close_duels(store: Store, study: str) -> bool:
         if turn.given < turn.asked:
             d = schema.duels.c
             missing = sa.and_(d.study == study, d.episode == turn.episode, d.given < d.ratings)
-            release(turn, queries.OPEN_IN_EPISODE, study=study, episode=turn.episode)
+            release(turn, statements.OPEN_IN_EPISODE, study=study, episode=turn.episode)
             values = {"ratings": d.given, "free": 0}
             turn.connection.execute(sa.update(schema.duels).where(missing).values(values))
             turn.append("duels_closed", body={"missing": turn.asked - turn.given})

@@ -38,9 +38,7 @@ A skip is a rating given without weight: a duel that nobody can tell never holds
 
 from dopl_core.studies.asking import answer, next_duel, skip_practice, undo
 from dopl_core.studies.bundle import export_bundle, import_bundle, replay_bundle, replay_study
-from dopl_core.studies.config import Arm, StudyConfig, engine_for, from_environment, from_roster
-from dopl_core.studies.csvtext import CsvError
-from dopl_core.studies.directory import (
+from dopl_core.studies.catalogue import (
     Study,
     close_study,
     delete_study,
@@ -49,6 +47,8 @@ from dopl_core.studies.directory import (
     pause_study,
     reopen_study,
 )
+from dopl_core.studies.config import Arm, StudyConfig, engine_for, from_environment, from_roster
+from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.fold import load_learner
 from dopl_core.studies.insights import (
     Helped,

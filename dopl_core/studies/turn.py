@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, CursorResult
 
-from dopl_core.studies import queries, schema
+from dopl_core.studies import schema, statements
 from dopl_core.studies.config import StudyConfig, from_json
 from dopl_core.studies.store import Store, StudyError
 
@@ -52,7 +52,7 @@ class Turn:
         return self.planner is not None and (self.planner_until or 0) > self.now
 
     def run(self, statement: Any, **values: Any) -> CursorResult[Any]:
-        """Execute a statement of queries.py."""
+        """Execute a statement of statements.py."""
         return self.connection.execute(statement, values)
 
     def append(self, kind: str, **columns: Any) -> None:
@@ -63,12 +63,12 @@ class Turn:
         if "body" in columns:
             columns["body"] = to_text(columns["body"])
         values = {name: columns.get(name) for name in _EVENT}
-        self.run(queries.EVENT, study=self.study, seq=self.seq, at=self.now, kind=kind, **values)
+        self.run(statements.EVENT, study=self.study, seq=self.seq, at=self.now, kind=kind, **values)
 
     def write_back(self) -> None:
         after = self._values()
         if after != self._before:
-            self.run(queries.UPDATE_STUDY, at_study=self.study, **after)
+            self.run(statements.UPDATE_STUDY, at_study=self.study, **after)
 
     def _values(self) -> dict[str, Any]:
         names = "status seq heard episode epoch asked given planner planner_until"
@@ -94,7 +94,7 @@ def _study_of(connection: Connection, impression: int) -> Record:
     row = None
     if 0 < impression < 2**63:  # what the databases can look for
         values = {"impression": impression}
-        row = connection.execute(queries.LOCKED_STUDY_OF, values).one_or_none()
+        row = connection.execute(statements.LOCKED_STUDY_OF, values).one_or_none()
     if row is None:
         raise StudyError(f"impression {impression} was never shown")
     return row
@@ -102,7 +102,7 @@ def _study_of(connection: Connection, impression: int) -> Record:
 
 def study_row(connection: Connection, study: str, lock: bool = False) -> Record:
     """The study's row without its configuration."""
-    query = queries.LOCKED_STUDY if lock else queries.STUDY
+    query = statements.LOCKED_STUDY if lock else statements.STUDY
     row = connection.execute(query, {"study": study}).one_or_none()
     if row is None:
         raise StudyError(f'there is no study "{study}"')
@@ -113,7 +113,7 @@ def config_of(store: Store, connection: Connection, row: Record) -> StudyConfig:
     """The configuration of a study, parsed once in a process."""
     key = (row.id, row.config_digest)
     if key not in store.configs:
-        content = connection.execute(queries.CONFIG, {"study": row.id}).scalar_one()
+        content = connection.execute(statements.CONFIG, {"study": row.id}).scalar_one()
         store.configs[key] = from_json(content)
     config: StudyConfig = store.configs[key]
     return config

@@ -3,8 +3,7 @@
 import pytest
 from page_words import words
 
-from dopl_core import findings
-from dopl_core.studies import access, service
+from dopl_core.studies import access, findings, service
 
 
 def press(app, start: str):

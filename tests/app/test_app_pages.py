@@ -7,7 +7,7 @@ import streamlit as st
 from page_words import words
 from streamlit import config
 
-from dopl_core import simulations
+from dopl_core.experiments import background as simulations
 from dopl_core.studies import access, service
 from pages import _shared as ui
 

@@ -11,9 +11,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from dopl_core import dynamics, metrics, preferences
-from dopl_core.runs import Run
-from dopl_core.simulator import References, play_episode
+from dopl_core.experiments import metrics
+from dopl_core.experiments.runs import Run
+from dopl_core.experiments.simulator import References, play_episode
+from dopl_core.learning import dynamics, preferences
 from dopl_core.world import SimulatedWorld
 
 HORIZON, EPISODES = 5, 160

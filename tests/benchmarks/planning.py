@@ -13,7 +13,7 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
-from dopl_core.planning import Plan, plan
+from dopl_core.learning.planning import Plan, plan
 
 Problem = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]
 

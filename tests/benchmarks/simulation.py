@@ -8,9 +8,9 @@ from time import process_time
 
 import numpy as np
 
-from dopl_core import metrics
-from dopl_core.runs import LEARNERS, Run
-from dopl_core.simulator import References, play_episode
+from dopl_core.experiments import metrics
+from dopl_core.experiments.runs import LEARNERS, Run
+from dopl_core.experiments.simulator import References, play_episode
 from dopl_core.world import SimulatedWorld
 
 HORIZON = 100

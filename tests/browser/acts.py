@@ -33,7 +33,6 @@ def expect_answers(page: Page, count: int) -> None:
 
 
 def answers_of(store, study: str):
-    from dopl_core import findings
-    from dopl_core.studies import service
+    from dopl_core.studies import findings, service
 
     return findings.given(service.answers(store, study))

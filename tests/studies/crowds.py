@@ -9,8 +9,8 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from dopl_core.studies import fold, schema, service
-from dopl_core.studies.queries import COUNTED
 from dopl_core.studies.service import Store
+from dopl_core.studies.statements import COUNTED
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["dopl_core.studies.rehearse", "psycopg"])

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from playing import ROSTER, STATES, clinic
 
-from dopl_core import cards
-from dopl_core.studies import service
+from dopl_core.studies import cards, service
 from dopl_core.studies.service import CsvError
 
 ROSTERS = Path(__file__).resolve().parents[2] / "data" / "rosters"

@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 from playing import Clock, cpap, play
 
-from dopl_core.studies import fold, queries, schema, service
+from dopl_core.studies import fold, schema, service, statements
 from dopl_core.studies import store as stores
 from dopl_core.studies.service import Ask, Store, StoreError
 from dopl_core.studies.turn import take_turn
@@ -290,9 +290,9 @@ def test_the_lookups_behind_a_click_use_their_indexes(sqlite_store: Store) -> No
     """Without them a click would take longer the more was answered before."""
     who = {"study": "s", "annotator": "Ann"}
     for query, values, index in (
-        (queries.OPEN, who, "impressions_mine"),
-        (queries.QUEUED, who | {"episode": 1}, "duels_free"),
-        (queries.OVERDUE, {"study": "s", "now": 0}, "impressions_open"),
+        (statements.OPEN, who, "impressions_mine"),
+        (statements.QUEUED, who | {"episode": 1}, "duels_free"),
+        (statements.OVERDUE, {"study": "s", "now": 0}, "impressions_open"),
     ):
         compiled = query.compile(sqlite_store.engine)
         given = tuple((compiled.params | values)[name] for name in compiled.positiontup or ())

@@ -1,0 +1,1 @@
+"""Simulated mode: learners played against worlds that are known, measured, and drawn."""

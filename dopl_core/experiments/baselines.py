@@ -1,0 +1,147 @@
+"""What DOPL is compared with: the oracle that knows everything, chance, and MLE with the LP.
+
+The other two baselines of the paper's section 6, which learn Whittle indices, are in whittle.py.
+"""
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dopl_core.learning.bandit import Bandit, FloatArray, Pays
+from dopl_core.learning.learner import Learner
+from dopl_core.learning.planning import Engine, Plan, plan
+
+History = Literal["all", "episode"]
+
+
+class Oracle(Learner):
+    """The index policy of the LP (4)-(7) with the true model: the paper's upper bound."""
+
+    def __init__(self, bandit: Bandit, *, engine: Engine = "lagrangian", **flow: Any) -> None:
+        super().__init__(bandit.n_arms, bandit.n_states, bandit.budget, **flow)
+        P = bandit.transitions
+        self._plan = plan(bandit.rewards, P, P, bandit.budget, engine=engine, pays=bandit.pays)
+
+    def make_plan(self) -> Plan:
+        return self._plan
+
+
+class Random(Learner):
+    """Any B arms, without looking: every index equal, ties by lot."""
+
+    def make_plan(self) -> Plan:
+        N, S, B = self.n_arms, self.n_states, self.budget
+        return index_plan(np.full((N, S), B / N))
+
+
+class MleLp(Learner):
+    """Rewards by maximum likelihood, rows as they were counted, then the LP (4)-(7).
+
+    It plans with its estimates as if they were true: nothing makes it try what it has not tried.
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        n_states: int,
+        budget: int,
+        *,
+        engine: Engine = "lagrangian",
+        pays: Pays = "all",
+        history: History = "all",
+        **flow: Any,
+    ) -> None:
+        super().__init__(n_arms, n_states, budget, **flow)
+        self.engine, self.pays = engine, pays
+        self.fit = RewardFit(n_arms, n_states, history)
+        self.transitions = np.full(self.visits.shape, 1 / n_states)
+
+    def make_plan(self) -> Plan:
+        rewards = self.fit.update(self.wins)
+        Z = self.visits.sum(axis=3, keepdims=True)
+        self.transitions = np.where(Z > 0, self.visits / np.maximum(Z, 1), 1 / self.n_states)
+        P, start = self.transitions, None if self.plan is None else self.plan.start
+        return plan(rewards, P, P, self.budget, engine=self.engine, pays=self.pays, start=start)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return super().state() | self.fit.state() | {"transitions": self.transitions}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        super().restore(state)
+        self.fit.restore(state)
+        self.transitions = state["transitions"]
+
+
+class RewardFit:
+    """Bradley-Terry rewards [N, S] fitted anew before each plan, starting from the last fit.
+
+    history: which duels count: "all", or as the authors ran it only those of the last "episode"
+    """
+
+    def __init__(self, n_arms: int, n_states: int, history: History) -> None:
+        if history not in get_args(History):
+            raise ValueError(f'history is "{history}": it must be one of all, episode')
+        self.history = history
+        self.rewards = np.full((n_arms, n_states), 0.5)
+        self._before = np.zeros((n_arms * n_states,) * 2)  # wins when the last episode began
+
+    def update(self, wins: FloatArray) -> FloatArray:
+        """The rewards under which the wins [M, M] so far are likeliest."""
+        self.rewards = mle(wins - self._before, self.rewards)
+        if self.history == "episode":
+            self._before = wins.copy()
+        return self.rewards
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"fit.rewards": self.rewards, "fit.before": self._before}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        self.rewards, self._before = state["fit.rewards"], state["fit.before"]
+
+
+def mle(wins: FloatArray, start: FloatArray) -> FloatArray:
+    """Maximum likelihood of a Bradley-Terry model with rewards in [0, 1], like `start` [N, S].
+
+    Minimises sum_ij wins_ij ln(1 + e^(r_j - r_i)) by projected Newton steps: an entry at a bound
+    that the gradient pushes against stays there. The likelihood does not change when all rewards
+    shift, nor with one that was never compared: in such directions the fit stays where it started.
+    """
+    counts = wins + wins.T
+    asked = counts.sum(axis=1)
+    enough = 1e-6 * (1 + asked.max())
+    r = start.ravel().copy()
+    loss, odds = _loss(wins, r)
+    for _ in range(100):
+        share = counts / (1 + odds)
+        gradient = share.sum(axis=1) - wins.sum(axis=1)
+        held = ((r <= 0) & (gradient > 0)) | ((r >= 1) & (gradient < 0))
+        gradient[held] = 0.0
+        if np.abs(gradient).max() <= enough:
+            break
+        curvature = share * odds / (1 + odds)
+        system = -curvature
+        system[held] = system[:, held] = 0.0
+        np.fill_diagonal(system, curvature.sum(axis=1) + 1e-6 * (1 + asked))
+        step = np.linalg.solve(system, gradient)
+        # With rewards in [0, 1] curvature varies by a quarter, so a full step nearly always serves.
+        for scale in 0.5 ** np.arange(20):
+            moved = np.clip(r - scale * step, 0, 1)
+            new_loss, new_odds = _loss(wins, moved)
+            if new_loss <= loss + 1e-4 * gradient @ (moved - r):
+                break
+        r, loss, odds = moved, new_loss, new_odds
+    return r.reshape(start.shape)
+
+
+def _loss(wins: FloatArray, r: FloatArray) -> tuple[float, FloatArray]:
+    """The negative log-likelihood, and the odds [M, M] against the row: e^(r_j - r_i)."""
+    odds = np.exp(r - r[:, None])
+    return float(np.vdot(wins, np.log1p(odds))), odds
+
+
+def index_plan(index: FloatArray) -> Plan:
+    """A plan that no LP made: arms are ranked by an index [N, S] of its own."""
+    none = np.zeros_like(index)
+    occupancy = np.stack([none, none], axis=2)
+    return Plan(0.0, occupancy, index, none, 0.0, np.empty(0), "none")  # type: ignore[arg-type]

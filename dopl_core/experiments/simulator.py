@@ -1,0 +1,75 @@
+"""A learner plays a simulated world: Algorithm 1, episode after episode, beside its references."""
+
+from collections.abc import Iterator
+from time import perf_counter
+
+import numpy as np
+
+from dopl_core.learning.bandit import Bandit, FloatArray, IntArray
+from dopl_core.learning.learner import Learner, rank
+from dopl_core.learning.planning import Plan
+from dopl_core.world import SimulatedWorld
+
+
+def play(learner: Learner, world: SimulatedWorld, episodes: int) -> Iterator[tuple[float, float]]:
+    """Play `episodes` episodes; each gives its reward per epoch and the seconds it took."""
+    for _ in range(episodes):
+        started = perf_counter()
+        learner.replan()
+        yield play_episode(learner, world), perf_counter() - started
+
+
+def play_episode(learner: Learner, world: SimulatedWorld) -> float:
+    """Play the episode that the learner has just planned; its reward per epoch."""
+    world.begin(learner.episode, learner.horizon)
+    total = 0.0
+    asked = []
+    for _ in range(learner.horizon):
+        states = world.states
+        arms = learner.activate(states)
+        total += world.reward(arms)
+        asked.append(learner.duels(states, arms))
+        learner.observe(states, arms, world.step(arms))
+    # Within an episode nothing depends on its answers, so they can be given all at once.
+    duels = np.array(asked)
+    learner.record(duels.reshape(-1, 4), world.answer(duels).ravel())
+    return total / learner.horizon
+
+
+class References:
+    """The paper's oracle and chance, on the very numbers that a learner met (errata 17).
+
+    The oracle is the LP index policy with the true model and the paper's own tie rule: equal
+    indices by lot, no advantage. Both policies are fixed, so they need no duels and no counts and
+    are played together; `states` [2, N] is where they have got to.
+    """
+
+    def __init__(self, bandit: Bandit, oracle: Plan, states: IntArray) -> None:
+        N, S = bandit.n_arms, bandit.n_states
+        self.states = np.broadcast_to(states, (2, N))
+        self._bandit = bandit
+        self._priority = np.concatenate([rank(oracle.index, None).ravel(), np.zeros(N * S)])
+        self._thresholds = bandit.transitions.cumsum(axis=3)[..., :-1].reshape(N * S * 2, S - 1)
+        self._rewards = bandit.rewards.ravel()
+        self._codes = np.arange(N) * S
+        self._policies = np.arange(2)[:, None] * (N * S)
+
+    def play(self, world: SimulatedWorld, tie_keys: FloatArray) -> tuple[float, float]:
+        """The rewards per epoch of oracle and chance in the episode that `world` has played."""
+        if world.restart:
+            self.states = np.broadcast_to(world.start, self.states.shape)
+        cut = self._bandit.n_arms - self._bandit.budget
+        codes, active = [], []
+        for moves, keys in zip(world.moves, tie_keys, strict=True):
+            code = self._codes + self.states
+            score = self._priority.take(code + self._policies) + keys
+            acts = score >= np.partition(score, cut, axis=1)[:, cut, None]
+            self.states = (moves >= self._thresholds[2 * code + acts]).sum(axis=2)
+            codes.append(code)
+            active.append(acts)
+        pay = self._rewards.take(codes)
+        if self._bandit.pays == "active":
+            pay = pay * np.array(active)
+        # Summed in the order in which `play` does, so that the oracle's own regret is exactly 0.
+        oracle, chance = pay.sum(axis=2).cumsum(axis=0)[-1] / len(tie_keys)
+        return float(oracle), float(chance)

@@ -1,0 +1,154 @@
+"""Many runs at once, on local processes or on a Dask cluster, with the same numbers either way."""
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed, parallel_config
+from tqdm import tqdm
+
+from dopl_core.experiments.metrics import Truth, errors, truth
+from dopl_core.experiments.results import Results, Row, State, planned, read, summary
+from dopl_core.experiments.runs import LEARNERS, Run, grid
+from dopl_core.experiments.simulator import References, play_episode
+from dopl_core.world import SimulatedWorld
+
+__all__ = ["LEARNERS", "Run", "grid", "planned", "read", "run", "summary"]
+
+_SLICE = 1.0  # seconds that a run is played at a time
+
+
+def run(
+    runs: Sequence[Run], out: str | Path, *, jobs: int = 1, dask: str | None = None
+) -> pd.DataFrame:
+    """Play all runs, or what is left of them, into the folder `out`; all rows, in order.
+
+    Runs are played a slice at a time, all in turn, so that curves grow together and a worker that
+    dies costs a second. What a run gives depends neither on `jobs` nor on `dask`.
+    """
+    truths = {place: truth(run.bandit()) for place, run in {_place(r): r for r in runs}.items()}
+    with _workers(jobs, dask) as parallel, closing(Results(out, runs)) as results:
+        with Progress(sum(run.episodes for run in runs), sum(results.played)) as progress:
+            while waiting := results.waiting():
+                tasks = (
+                    delayed(_play)(i, runs[i], truths[_place(runs[i])], saved, _SLICE)
+                    for i, saved in waiting
+                )
+                for number, rows, saved in parallel(tasks):
+                    results.add(number, rows, saved)
+                    progress.advance(len(rows))
+        results.finish()
+    return read(out)
+
+
+def advance(run: Run, truth: Truth, saved: State, seconds: float) -> tuple[list[Row], State]:
+    """Play on from `saved` ({} to begin) for about `seconds`: the new rows, and where it got to.
+
+    The references are played here, beside every learner: the two together cost a fifth to a third
+    of its time, and nothing has to be kept in step between tasks.
+    """
+    learner = run.make_learner(truth.bandit)
+    world = SimulatedWorld(truth.bandit, run.seed, restart=run.restart, temperature=run.temperature)
+    references = References(truth.bandit, truth.oracle, world.states)
+    cumulative = 0.0
+    if saved:
+        learner.restore(saved)
+        world.states, references.states = saved["world"], saved["references"]
+        cumulative = float(saved["regret"])
+    rows: list[Row] = []
+    until = perf_counter() + seconds
+    while learner.episode < run.episodes and (not rows or perf_counter() < until):
+        started = perf_counter()
+        learner.replan()
+        planned = perf_counter()
+        error = errors(learner, truth)
+        playing = perf_counter()
+        reward = play_episode(learner, world)
+        took = perf_counter() - playing + planned - started
+        oracle, chance = references.play(world, learner.tie_keys)
+        cumulative += oracle - reward
+        rewards = (reward, oracle, chance, oracle - reward, cumulative)
+        rows.append((learner.episode, run.horizon, *rewards, *error, round(took, 6)))
+    place = {"world": world.states, "references": references.states, "regret": cumulative}
+    return rows, learner.state() | {name: np.array(value) for name, value in place.items()}
+
+
+def _play(
+    number: int, run: Run, truth: Truth, saved: State, seconds: float
+) -> tuple[int, list[Row], State]:
+    return number, *advance(run, truth, saved, seconds)
+
+
+def _place(run: Run) -> tuple[str, int]:
+    return run.environment, run.environment_seed
+
+
+@contextmanager
+def _workers(jobs: int, dask: str | None) -> Iterator[Any]:
+    """joblib over local processes, or over the Dask cluster at an address."""
+    if jobs < 1:
+        raise ValueError(f"jobs is {jobs}: at least 1 process needed")
+    # Said of every interrupted sweep; what is cancelled is played again when it goes on.
+    warnings.filterwarnings("ignore", message=".*tasks which were still being processed")
+    if dask is None:
+        # One thread each: the arrays are small, and sums come out the same whatever the machine.
+        with (
+            parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1),
+            Parallel(return_as="generator_unordered") as parallel,
+        ):
+            yield parallel
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError('--dask needs an extra: pip install "dopl[dask]"') from None
+    with (
+        Client(dask),
+        parallel_config("dask", n_jobs=-1),
+        Parallel(return_as="generator_unordered") as parallel,
+    ):
+        yield parallel
+
+
+class Progress:
+    """A bar with the time left on a terminal, else a line a minute."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self._total, self._begun, self._done = total, done, done
+        self._started = self._said = perf_counter()
+        on_terminal = sys.stderr.isatty()
+        self._bar = tqdm(total=total, initial=done, unit=" episodes") if on_terminal else None
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        else:
+            self._say()
+
+    def advance(self, episodes: int) -> None:
+        """So many more episodes are done."""
+        self._done += episodes
+        if self._bar is not None:
+            self._bar.update(episodes)
+        elif perf_counter() - self._said >= 60:
+            self._say()
+
+    def _say(self) -> None:
+        self._said = perf_counter()
+        line = f"{self._done} of {self._total} episodes"
+        if self._begun < self._done < self._total:
+            rate = (self._said - self._started) / (self._done - self._begun)
+            line += f", about {(self._total - self._done) * rate / 60:.1f} minutes left"
+        print(line, file=sys.stderr, flush=True)

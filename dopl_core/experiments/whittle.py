@@ -1,0 +1,209 @@
+"""Whittle indices: of arms that are known, and learned by Q-learning with rewards from duels."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dopl_core.experiments.baselines import History, RewardFit, index_plan
+from dopl_core.learning.bandit import FloatArray, IntArray, Pays
+from dopl_core.learning.learner import Learner
+from dopl_core.learning.planning import Plan
+
+_SINGULAR, _NOISE = 1e-10, 1e-9
+_EXPLORE = 5  # stream of a seed; learner and world use 0 to 4
+
+
+def indices(transitions: FloatArray, rewards: FloatArray, pays: Pays = "all") -> FloatArray:
+    """Whittle indices [N, S] of arms with transitions [N, S, A, S'] and rewards [N, S].
+
+    The index of a state is the subsidy for waiting at which acting and waiting are worth the same
+    (average reward). Subsidies rise from minus infinity, where all states act; under a policy
+    every advantage is linear in the subsidy, so the next state to stop acting is known exactly.
+    NaN for an arm that is not indexable or falls apart into chains under one of these policies.
+    """
+    N, S = rewards.shape
+    arms = np.arange(N)
+    wait, act = transitions[:, :, 0], transitions[:, :, 1]
+    pay = np.zeros_like(rewards) if pays == "active" else rewards
+    acts = np.ones((N, S), dtype=bool)
+    index = np.empty((N, S))
+    subsidy = np.full(N, -np.inf)
+    sound = np.ones(N, dtype=bool)
+    for _ in range(S):
+        # Poisson's equation, gain in place of the first bias: once for pay, once for subsidy.
+        system = np.eye(S) - np.where(acts[..., None], act, wait)
+        system[:, :, 0] = 1.0
+        sound &= np.abs(np.linalg.det(system)) > _SINGULAR
+        system[~sound] = np.eye(S)
+        earned = np.stack([np.where(acts, rewards, pay), ~acts], axis=2)
+        bias = np.linalg.solve(system, earned)
+        bias[:, 0] = 0.0
+        fixed, slope = np.moveaxis((act - wait) @ bias, 2, 0)  # advantage = fixed + slope * subsidy
+        fixed, slope = fixed + rewards - pay, slope - 1.0
+        falls = acts & (slope < 0)
+        root = np.divide(-fixed, slope, out=np.full((N, S), np.inf), where=falls)
+        first = root.argmin(axis=1)
+        rises = root[arms, first] >= subsidy - _NOISE
+        subsidy = np.where(sound, root[arms, first], 0.0)
+        back = ~acts & (fixed + slope * subsidy[:, None] > _NOISE)
+        sound &= rises & np.isfinite(subsidy) & ~back.any(axis=1)
+        subsidy[~sound] = 0.0
+        index[arms, first] = subsidy
+        acts[arms, first] = False
+    index[~sound] = np.nan
+    return index
+
+
+class _IndexLearner(Learner):
+    """What the two have in common: rewards from duels, a table of Q values, and exploration.
+
+    Q: [N * S * A, K] values of (arm, state, action) under each of K subsidies for waiting
+    tries: [N * S * A] how often each was met
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        n_states: int,
+        budget: int,
+        subsidies: int,
+        *,
+        pays: Pays = "all",
+        history: History = "all",
+        **flow: Any,
+    ) -> None:
+        super().__init__(n_arms, n_states, budget, **flow)
+        self.pays = pays
+        self.fit = RewardFit(n_arms, n_states, history)
+        self._first = self._arms * n_states
+        self.Q = np.zeros((n_arms * n_states * 2, subsidies))
+        self.tries = np.zeros(n_arms * n_states * 2, dtype=np.int64)
+
+    def _exploration(self, epochs: IntArray) -> FloatArray:
+        """The chance that an epoch, counted from 1 over all episodes, is spent on any B arms."""
+        raise NotImplementedError
+
+    def _learn(
+        self, moved: IntArray, rewards: FloatArray, active: IntArray, then: IntArray
+    ) -> None:
+        """One step of Q-learning for all arms.
+
+        moved, then: [N] rows of Q they were in, and of waiting where they are now
+        rewards, active: [N, 1] what they earned, and whether they were activated
+        """
+        raise NotImplementedError
+
+    def _begin(self, plan: Plan, episode: int, epoch: int = 0) -> None:
+        super()._begin(plan, episode, epoch)
+        epochs = (episode - 1) * self.horizon + np.arange(1, self.horizon + 1)
+        self._explores = self._draw(_EXPLORE, 1)[:, 0] < self._exploration(epochs)
+
+    def activate(self, states: IntArray) -> IntArray:
+        arms = super().activate(states)
+        if self._explores[self.epoch]:
+            lots = self.tie_keys[self.epoch].argpartition(self.n_arms - self.budget)
+            arms = np.sort(lots[self.n_arms - self.budget :])
+        return arms
+
+    def observe(self, states: IntArray, arms: IntArray, next_states: IntArray) -> None:
+        super().observe(states, arms, next_states)
+        active = np.zeros(self.n_arms, dtype=np.int64)
+        active[arms] = 1
+        codes = self._first + states
+        rewards = self.fit.rewards.take(codes)
+        if self.pays == "active":
+            rewards *= active
+        moved = 2 * codes + active
+        self.tries[moved] += 1
+        self._learn(moved, rewards[:, None], active[:, None], 2 * (self._first + next_states))
+
+    def _step(self, moved: IntArray) -> FloatArray:
+        """Fast time scale: 0.5 / ceil(visits / 50); [N, 1]."""
+        return (0.5 / ((self.tries.take(moved) + 49) // 50))[:, None]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return super().state() | self.fit.state() | {"Q": self.Q.copy(), "tries": self.tries.copy()}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        super().restore(state)
+        self.fit.restore(state)
+        self.Q, self.tries = state["Q"].copy(), state["tries"].copy()
+
+
+class MleWibql(_IndexLearner):
+    """Whittle-index Q-learning on two time scales (Avrachenkov and Borkar, 2022), MLE rewards.
+
+    For each state x its own Q values, average reward, learned fast under the present guess of
+    the index of x; that guess, `subsidy` [N, S], moves slowly to where acting and waiting in x are
+    worth the same. One epoch in ten explores, as there.
+    """
+
+    def __init__(self, n_arms: int, n_states: int, budget: int, **options: Any) -> None:
+        super().__init__(n_arms, n_states, budget, n_states, **options)
+        self.subsidy = np.zeros((n_arms, n_states))
+        states = np.arange(n_states)
+        waits = 2 * (self._arms[:, None] * n_states + states)
+        self._wait_there = waits * n_states + states  # in Q, flat: waiting in x under x's subsidy
+        self._act_there = self._wait_there + n_states
+
+    def make_plan(self) -> Plan:
+        self.fit.update(self.wins)
+        return index_plan(self.subsidy.copy())
+
+    def _exploration(self, epochs: IntArray) -> FloatArray:
+        return np.full(len(epochs), 0.1)
+
+    def _learn(
+        self, moved: IntArray, rewards: FloatArray, active: IntArray, then: IntArray
+    ) -> None:
+        Q, S = self.Q, self.n_states
+        level = np.add.reduce(Q.reshape(-1, 2 * S, S), axis=1) / (2 * S)  # f(Q), the average reward
+        old = Q.take(moved, axis=0)
+        goal = rewards + (1 - active) * self.subsidy - level
+        goal += np.maximum(Q.take(then, axis=0), Q.take(then + 1, axis=0))
+        Q[moved] = old + self._step(moved) * (goal - old)
+        n = (self.episode - 1) * self.horizon + self.epoch
+        slow = 0.2 / (1 + math.ceil(n * math.log(n) / 500))
+        self.subsidy += slow * (Q.take(self._act_there) - Q.take(self._wait_there))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return super().state() | {"subsidy": self.subsidy.copy()}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        super().restore(state)
+        self.subsidy = state["subsidy"].copy()
+
+
+class MleQwic(_IndexLearner):
+    """Q-learning over a grid of subsidies (Fu et al., 2019), MLE rewards.
+
+    Every move teaches the Q values of all subsidies; the index of a state is the subsidy at which
+    acting and waiting are closest. Explores with chance min(1, 2 / sqrt(epoch)), as there. Discount
+    0.95: nearer to 1, values are still climbing when the paper's experiments end.
+    """
+
+    GRID = np.linspace(-1, 1, 61)
+    DISCOUNT = 0.95
+
+    def __init__(self, n_arms: int, n_states: int, budget: int, **options: Any) -> None:
+        super().__init__(n_arms, n_states, budget, len(self.GRID), **options)
+
+    def make_plan(self) -> Plan:
+        self.fit.update(self.wins)
+        Q = self.Q.reshape(self.n_arms, self.n_states, 2, -1)
+        return index_plan(self.GRID[np.abs(Q[:, :, 1] - Q[:, :, 0]).argmin(axis=2)])
+
+    def _exploration(self, epochs: IntArray) -> FloatArray:
+        return np.minimum(1.0, 2 / np.sqrt(epochs))
+
+    def _learn(
+        self, moved: IntArray, rewards: FloatArray, active: IntArray, then: IntArray
+    ) -> None:
+        Q = self.Q
+        old = Q.take(moved, axis=0)
+        goal = np.maximum(Q.take(then, axis=0), Q.take(then + 1, axis=0))
+        goal *= self.DISCOUNT
+        goal += rewards + (1 - active) * self.GRID
+        Q[moved] = old + self._step(moved) * (goal - old)

@@ -1,0 +1,170 @@
+"""How each arm is best run on its own, when every action costs a given multiplier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from dopl_core.learning.planning import highs
+from dopl_core.learning.planning.chains import Mask, Places, Policy, evaluate, guess
+from dopl_core.learning.planning.problem import Floats, Problem
+
+FEW = 64  # arms; below, a call costs the same however many of them it works on
+BLOCK = 2048  # arms; above, arrays outgrow the processor's cache
+LIMIT = 50  # policy iterations
+TOLERANCE = 1e-12  # of the pay: what counts as better
+ROUNDING = 1e-15  # of the pay: the error of one epoch
+
+
+@dataclass(frozen=True)
+class Arms:
+    """The arms of a problem, last: pay, room: [A, S, N]; low, width: [A, S, S, N]."""
+
+    pay: Floats
+    low: Floats
+    width: Floats
+    room: Floats
+
+    def take(self, chosen: Places) -> Arms:
+        return Arms(
+            self.pay.take(chosen, axis=-1),
+            self.low.take(chosen, axis=-1),
+            self.width.take(chosen, axis=-1),
+            self.room.take(chosen, axis=-1),
+        )
+
+
+@dataclass(frozen=True)
+class Response:
+    """A policy that is optimal at a multiplier, with its bias and advantage [S, N] there."""
+
+    policy: Policy
+    bias: Floats
+    advantage: Floats
+
+    def replace(self, chosen: Places, other: Response) -> Response:
+        """The same with other answers for the chosen arms."""
+        bias, advantage = self.bias.copy(), self.advantage.copy()
+        bias[:, chosen] = other.bias
+        advantage[:, chosen] = other.advantage
+        return Response(self.policy.replace(chosen, other.policy), bias, advantage)
+
+
+def of(problem: Problem) -> Arms:
+    """The arms of a problem."""
+    return Arms(
+        np.ascontiguousarray(problem.pay.transpose(2, 1, 0)),
+        np.ascontiguousarray(problem.low.transpose(2, 1, 3, 0)),
+        np.ascontiguousarray(problem.width.transpose(2, 1, 3, 0)),
+        np.ascontiguousarray(problem.room.transpose(2, 1, 0)),
+    )
+
+
+def optimistic(arms: Arms, bias: Floats) -> Floats:
+    """The rows [A, S, S, N] in the boxes that lead to the highest expected bias [S, N].
+
+    States are filled in order of bias; one order of an arm's states serves all its rows.
+    """
+    no_less = bias[:, None] >= bias
+    ahead = np.where(_upper(len(bias)), no_less, ~no_less.swapaxes(0, 1)).astype(np.float64)
+    fill = np.einsum("asin,ijn->asjn", arms.width, ahead)
+    np.subtract(arms.room[:, :, None], fill, out=fill)
+    np.maximum(fill, 0.0, out=fill)
+    np.minimum(fill, arms.width, out=fill)
+    fill += arms.low
+    return fill
+
+
+def respond(arms: Arms, multiplier: float, policy: Policy) -> Response:
+    """Improve the policy of every arm until it is optimal at the multiplier."""
+    n_arms = policy.line.shape[1]
+    if n_arms > BLOCK:
+        blocks = [np.arange(i, min(i + BLOCK, n_arms)) for i in range(0, n_arms, BLOCK)]
+        parts = [respond(arms.take(block), multiplier, policy.take(block)) for block in blocks]
+        return Response(
+            Policy(
+                np.concatenate([part.policy.line for part in parts], axis=-1),
+                np.concatenate([part.policy.parts for part in parts], axis=-1),
+            ),
+            np.concatenate([part.bias for part in parts], axis=-1),
+            np.concatenate([part.advantage for part in parts], axis=-1),
+        )
+    pay = arms.pay.copy()
+    pay[1] -= multiplier
+    scale = max(pay.max(), -pay.min())
+    chain: Floats | None = None
+    iteration = 0
+    while True:
+        iteration += 1
+        bias = policy.bias(multiplier)
+        rows = optimistic(arms, bias)
+        worth = np.einsum("asjn,jn->asn", rows, bias)
+        worth *= policy.parts[5]
+        worth += pay
+        gap = np.maximum(worth[0], worth[1])
+        gap -= bias
+        gap -= policy.gain(multiplier)
+        better = gap > scale * TOLERANCE
+        if better.any():
+            # A bias is a sum over the epochs until the root is reached, and errs with each.
+            epochs = np.einsum("asjn,jn->asn", rows, policy.parts[2])
+            epochs = policy.parts[2] + np.maximum(epochs[0], epochs[1])
+            better = gap > scale * (TOLERANCE + ROUNDING * epochs)
+        if chain is None and policy.parts[5].min() < 1.0:
+            # At another multiplier another closed class may be the best.
+            better |= policy.parts[5].min(axis=0) < 1.0
+        unsettled = np.count_nonzero(better)
+        if unsettled == 0:
+            return Response(policy, bias, worth[1] - worth[0])
+        stuck = iteration == LIMIT
+        if stuck or (n_arms > FEW and 2 * unsettled < n_arms):
+            answer = Response(policy, bias, worth[1] - worth[0])
+            rest = np.flatnonzero(better.any(axis=0))
+            some = arms.take(rest)
+            return answer.replace(
+                rest,
+                by_lp(some, multiplier) if stuck else respond(some, multiplier, policy.take(rest)),
+            )
+        # States with nothing better stay as they are, or ties might lead round in a circle.
+        act = np.where(better, worth[1] > worth[0], policy.parts[4] > 0)
+        new = np.where(act[:, None], rows[1], rows[0])
+        chain = new if chain is None else np.where(better[:, None], new, chain)
+        earned = np.where(act, arms.pay[1], arms.pay[0])
+        policy = evaluate(chain, earned, act, bias.argmax(axis=0), multiplier)
+
+
+def by_lp(arms: Arms, multiplier: float) -> Response:
+    """The same by linear programming.
+
+    Policy iteration goes round if an arm has two closed classes, neither of which leads to the
+    other, that are almost but not quite equally good.
+    """
+    n_arms = arms.pay.shape[2]
+    pay = arms.pay.copy()
+    pay[1] -= multiplier
+    problem = Problem(
+        pay.transpose(2, 1, 0),
+        arms.low.transpose(3, 1, 0, 2),
+        arms.width.transpose(3, 1, 0, 2),
+        arms.room.transpose(2, 1, 0),
+        budget=n_arms,
+    )
+    occupancy, _, bias = highs.solve(problem)
+    visits = occupancy.sum(axis=2)
+    policy = guess(bias)
+    policy.line[0] = (occupancy.transpose(2, 1, 0) * arms.pay).sum(axis=(0, 1))
+    policy.line[1] = occupancy[..., 1].sum(axis=1)
+    policy.parts[3] = visits.T
+    policy.parts[4] = np.divide(
+        occupancy[..., 1], visits, out=np.zeros(visits.shape), where=visits > 0
+    ).T
+    worth = np.einsum("asjn,jn->asn", optimistic(arms, bias), bias) + pay
+    return Response(policy, bias, worth[1] - worth[0])
+
+
+@cache
+def _upper(n_states: int) -> Mask:
+    """[S, S, 1]: whether the first state has the lower number."""
+    return np.tri(n_states, k=-1, dtype=bool).T[:, :, None]

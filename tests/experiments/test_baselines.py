@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from dopl_core.experiments.baselines import MleLp, Oracle, Random, RewardFit, mle
+from dopl_core.experiments.simulator import play
+from dopl_core.experiments.whittle import MleQwic, MleWibql
+from dopl_core.learning.bandit import Bandit
+from dopl_core.learning.learner import Dopl, Learner
+from dopl_core.world import SimulatedWorld
+
+HELPFUL = np.array([[[0.9, 0.1], [0.1, 0.9]]] * 2)  # [S, A, S']: acting leads to the good state
+USELESS = np.array([[[0.5, 0.5], [0.5, 0.5]]] * 2)
+
+
+@pytest.fixture
+def bandit() -> Bandit:
+    """Two arms that acting helps among five, and a budget of two: the best is to help those two."""
+    transitions = np.array([USELESS, HELPFUL, USELESS, USELESS, HELPFUL])
+    return Bandit(transitions=transitions, rewards=np.array([[0.0, 1.0]] * 5), budget=2)
+
+
+def helped(learner: Learner, bandit: Bandit, episodes: int) -> float:
+    """The share of the last quarter's activations that went to the two arms that it helps."""
+    world = SimulatedWorld(bandit, 0)
+    for episode, _ in enumerate(play(learner, world, episodes)):
+        if episode + 1 == 3 * episodes // 4:
+            before = learner.visits.copy()
+    late = (learner.visits - before)[:, :, 1].sum(axis=(1, 2))
+    return float(late[[1, 4]].sum() / late.sum())
+
+
+# MLE_LP explores in its first episode only, so that must be long; the others never quite stop.
+@pytest.mark.parametrize(
+    ("kind", "episodes", "horizon", "least"),
+    [(MleLp, 8, 500, 0.95), (MleWibql, 100, 50, 0.85), (MleQwic, 100, 50, 0.85)],
+)
+@pytest.mark.parametrize("history", ["all", "episode"])
+def test_mle_learners_find_the_arms_that_help_changes(
+    bandit: Bandit, kind: type[Learner], episodes: int, horizon: int, least: float, history: str
+) -> None:
+    learner = kind(5, 2, 2, horizon=horizon, history=history)
+    assert helped(learner, bandit, episodes) > least
+
+
+def test_dopl_finds_the_arms_that_help_changes(bandit: Bandit) -> None:
+    learner = Dopl(5, 2, 2, horizon=50, confidence="calibrated")
+    assert helped(learner, bandit, 40) > 0.95
+
+
+def test_the_oracle_always_helps_them(bandit: Bandit) -> None:
+    assert helped(Oracle(bandit, horizon=50), bandit, 4) == 1.0
+
+
+def test_random_helps_everybody_alike(bandit: Bandit) -> None:
+    learner = Random(5, 2, 2, horizon=50)
+    assert abs(helped(learner, bandit, 80) - 0.4) < 0.05
+
+
+def duels(rewards: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Wins [M, M] of `count` random duels between arm-states with these rewards."""
+    rng = np.random.default_rng(seed)
+    M = rewards.size
+    i = rng.integers(M, size=count)
+    j = (i + rng.integers(1, M, size=count)) % M
+    r = rewards.ravel()
+    left = rng.random(count) < 1 / (1 + np.exp(r[j] - r[i]))
+    wins = np.zeros((M, M))
+    np.add.at(wins, (np.where(left, i, j), np.where(left, j, i)), 1)
+    return wins
+
+
+@pytest.mark.parametrize("count", [15, 200, 50_000])
+def test_the_fit_is_as_likely_as_a_general_solver_finds(count: int) -> None:
+    wins = duels(np.random.default_rng(1).random((6, 3)), count, seed=2)
+
+    def loss(r: np.ndarray) -> float:
+        return float(np.vdot(wins, np.log1p(np.exp(r - r[:, None]))))
+
+    start = np.full((6, 3), 0.5)
+    solver = minimize(loss, start.ravel(), bounds=[(0, 1)] * 18, options={"maxfun": 50_000})
+    fit = mle(wins, start)
+    assert ((fit >= 0) & (fit <= 1)).all()
+    assert loss(fit.ravel()) <= solver.fun + 1e-6 * count
+
+
+def test_the_fit_finds_the_rewards_that_answered() -> None:
+    rewards = np.random.default_rng(3).random((5, 3))
+    rewards.flat[[0, 7]] = 0, 1  # with both ends reached, the bounds fix the shift
+    fit = mle(duels(rewards, 400_000, seed=4), np.full((5, 3), 0.5))
+    assert np.abs(fit - rewards).max() < 0.04
+
+
+def test_what_was_never_compared_stays_where_it_was() -> None:
+    wins = np.zeros((6, 6))
+    wins[0, 1] = wins[1, 0] = 5
+    start = np.array([[0.2, 0.3], [0.4, 0.5], [0.6, 0.7]])
+    fit = mle(wins, start)
+    assert np.array_equal(fit[1:], start[1:])
+    assert fit[0, 0] == pytest.approx(fit[0, 1], abs=1e-5)
+    assert np.array_equal(mle(np.zeros((6, 6)), start), start)
+
+
+def test_history_says_which_duels_are_fitted() -> None:
+    first, second = np.zeros((4, 4)), np.zeros((4, 4))
+    first[0, 2], second[2, 0] = 9, 4
+    everything, episode = RewardFit(2, 2, "all"), RewardFit(2, 2, "episode")
+    for fit in (everything, episode):
+        fit.update(first)
+        assert fit.rewards[0, 0] > fit.rewards[1, 0]
+        fit.update(first + second)
+    assert everything.rewards[0, 0] > everything.rewards[1, 0]
+    assert episode.rewards[0, 0] < episode.rewards[1, 0]
+
+
+def test_an_unknown_history_is_refused() -> None:
+    with pytest.raises(ValueError, match="history"):
+        MleLp(5, 2, 2, horizon=5, history="none")

@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+from drawn import awkward, ordinary
+from scipy.optimize import linprog
+
+from dopl_core.learning.planning import arms, highs
+from dopl_core.learning.planning.chains import guess
+from dopl_core.learning.planning.problem import Problem, pose
+
+
+def posed(drawn):
+    return pose(*drawn.arguments(), drawn.pays)
+
+
+def cold(problem):
+    return guess(np.zeros(problem.pay.shape[1::-1]))
+
+
+def best_gains(problem, multiplier):
+    """[N] by LP: the value of each arm on its own with a budget that does not bind."""
+    pay = problem.pay - multiplier * np.array([0.0, 1.0])
+    free = Problem(pay, problem.low, problem.width, problem.room, budget=len(pay))
+    return (highs.solve(free)[0] * pay).sum(axis=(1, 2))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_optimistic_rows_are_the_best_of_their_boxes(seed):
+    rng = np.random.default_rng(seed)
+    drawn = ordinary(rng, 2, 4, rng.choice([0.0, 0.2, 1.0]))
+    bias = rng.integers(0, 4, size=(4, 2)).astype(float)  # with ties
+    rows = arms.optimistic(arms.of(posed(drawn)), bias)
+    assert rows.sum(axis=2) == pytest.approx(1)
+    for n, s, a in np.ndindex(2, 4, 2):
+        row, low, high = rows[a, s, :, n], drawn.low[n, s, a], drawn.high[n, s, a]
+        assert (row >= low - 1e-12).all()
+        assert (row <= high + 1e-12).all()
+        bounds = np.stack([low, high], axis=1)
+        best = linprog(-bias[:, n], A_eq=np.ones((1, 4)), b_eq=[1], bounds=bounds)
+        assert row @ bias[:, n] == pytest.approx(-best.fun)
+
+
+@pytest.mark.parametrize("limit", [1, 2, arms.LIMIT])
+def test_responses_are_optimal_whoever_finds_them(limit, monkeypatch):
+    monkeypatch.setattr(arms, "LIMIT", limit)  # 1: all by LP
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        problem = posed(awkward(rng))
+        multiplier = rng.choice([0.0, rng.uniform()])
+        answer = arms.respond(arms.of(problem), multiplier, cold(problem))
+        expected = best_gains(problem, multiplier)
+        assert answer.policy.gain(multiplier) == pytest.approx(expected, abs=1e-7)
+
+
+def test_responses_do_not_depend_on_how_the_arms_are_divided(monkeypatch):
+    problem = posed(ordinary(np.random.default_rng(3), 300))
+    whole = arms.respond(arms.of(problem), 0.1, cold(problem))
+    monkeypatch.setattr(arms, "FEW", 3)
+    monkeypatch.setattr(arms, "BLOCK", 70)
+    divided = arms.respond(arms.of(problem), 0.1, cold(problem))
+    assert divided.policy.line == pytest.approx(whole.policy.line)
+    assert divided.advantage == pytest.approx(whole.advantage)
+
+
+def test_a_response_leaves_the_policy_it_started_from_alone():
+    problem = posed(ordinary(np.random.default_rng(3), 300))
+    first = arms.respond(arms.of(problem), 0.1, cold(problem)).policy
+    line, parts = first.line.copy(), first.parts.copy()
+    arms.respond(arms.of(problem), 0.11, first)
+    assert (first.line == line).all()
+    assert (first.parts == parts).all()
+
+
+def test_classes_almost_equally_good_are_settled_by_lp(monkeypatch):
+    """The best thing to do in one class leads to another that is worse by a hair."""
+    calls = []
+    by_lp = arms.by_lp
+    monkeypatch.setattr(arms, "by_lp", lambda *a: calls.append(1) or by_lp(*a))
+    stay, drift, end = [1.0, 0.0], [0.9, 0.1], [0.0, 1.0]
+    rows = np.array([[[drift, stay], [end, end]]])
+    problem = pose([[1.0, 0.5]], rows, rows, 1, "all")
+    for multiplier in (0.5 - 1e-9, 0.5, 0.5 + 1e-9):
+        answer = arms.respond(arms.of(problem), multiplier, cold(problem))
+        assert answer.policy.gain(multiplier)[0] == pytest.approx(max(1 - multiplier, 0.5))
+    assert calls
+
+
+def test_policy_iteration_settles_all_but_very_few_arms(monkeypatch):
+    by_lp, left_to_lp = arms.by_lp, []
+
+    def counted(some, multiplier):
+        left_to_lp.append(some.pay.shape[2])
+        return by_lp(some, multiplier)
+
+    monkeypatch.setattr(arms, "by_lp", counted)
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        problem = posed(awkward(rng))
+        start = guess(rng.normal(size=problem.pay.shape[1::-1]))
+        for multiplier in (0.5, 0.0, rng.uniform()):
+            start = arms.respond(arms.of(problem), multiplier, start).policy
+    assert sum(left_to_lp) <= 2
+
+
+def test_another_multiplier_may_call_for_another_closed_class():
+    """State 0 pays 1 while acted on, and is lost otherwise; state 1 pays 0.3 for nothing."""
+    lost, held, second = [0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
+    rows = np.array([[[lost, held], [second, second], [lost, lost]]])
+    problem = pose([[1.0, 0.3, 0.0]], rows, rows, 1, "all")
+    policy = cold(problem)
+    for multiplier, gain in ((0.0, 1.0), (0.9, 0.3), (0.5, 0.5), (2.0, 0.3), (0.6, 0.4)):
+        policy = arms.respond(arms.of(problem), multiplier, policy).policy
+        assert policy.gain(multiplier)[0] == pytest.approx(gain)
+
+
+def test_ties_do_not_lead_policy_iteration_round_in_a_circle(monkeypatch):
+    """At this multiplier acting in state 2 pays nothing, and many policies are equally good."""
+    monkeypatch.setattr(arms, "by_lp", None)
+    possible = [
+        [[0, 1, 0, 1, 0], [1, 1, 1, 0, 0]],
+        [[1, 1, 1, 1, 0], [1, 1, 1, 1, 0]],
+        [[0, 1, 1, 0, 1], [1, 1, 0, 0, 1]],
+        [[0, 0, 1, 1, 1], [0, 0, 0, 0, 1]],
+        [[0, 1, 1, 1, 1], [1, 1, 1, 1, 0]],
+    ]
+    high = np.array([possible], dtype=float)
+    problem = pose([[0, 0.25, 0.75, 0.5, 1]], 0 * high, high, 1, "active")
+    answer = arms.respond(arms.of(problem), 0.75, cold(problem))
+    assert answer.policy.gain(0.75) == pytest.approx(best_gains(problem, 0.75))
+
+
+def test_what_is_best_in_a_class_that_does_not_count_is_known_too():
+    """State 0 is the best there is; an arm in 1 or 2 never gets there, but acting pays there."""
+    best, bad, better = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]
+    rows = np.array([[[best, best], [bad, [0.0, 0.5, 0.5]], [bad, better]]])
+    problem = pose([[1.0, 0.0, 0.5]], rows, rows, 1, "all")
+    answer = arms.respond(arms.of(problem), 0.1, cold(problem))
+    assert answer.policy.gain(0.1) == pytest.approx(1)
+    # Acting always gains 0.4 an epoch in state 2, and state 1 is 2 epochs of 0.5 behind it.
+    assert answer.advantage[:, 0] == pytest.approx([-0.1, 0.4, 0.9], abs=1e-5)

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from drawn import ordinary
+
+from dopl_core.learning.planning import arms, cbc, highs
+from dopl_core.learning.planning.chains import guess
+from dopl_core.learning.planning.model import elp
+from dopl_core.learning.planning.problem import pose
+
+
+def size(half_width, n_arms=20, n_states=3):
+    drawn = ordinary(np.random.default_rng(0), n_arms, n_states, half_width)
+    model = elp(pose(*drawn.arguments(), "all"))
+    return model.gain.size, model.limit.size
+
+
+def test_known_rows_need_occupancies_and_flows_only():
+    # A variable for each (n, s, a); a normalisation and S - 1 flows an arm; the budget.
+    assert size(0.0) == (20 * 6, 20 * 3 + 1)
+
+
+def test_rows_that_may_be_anything_share_a_pool():
+    assert size(1.0) == (20 * (6 + 3), 20 * 4 + 1)
+
+
+def test_tight_boxes_have_no_rows_for_their_lower_bounds():
+    variables, rows = size(0.05)
+    assert variables <= 20 * (6 + 18)
+    assert rows <= 20 * (3 + 6 + 18) + 1
+
+
+@pytest.mark.parametrize("half_width", [0.0, 0.05, 0.5, 1.0])
+def test_no_row_is_empty_and_none_is_the_same_as_another(half_width):
+    drawn = ordinary(np.random.default_rng(0), 3, 3, half_width)
+    rows = elp(pose(*drawn.arguments(), "all")).rows.toarray()
+    assert rows.any(axis=1).all()
+    assert len(np.unique(rows.round(12), axis=0)) == len(rows)
+
+
+@pytest.mark.parametrize("engine", [cbc, highs])
+@pytest.mark.parametrize("half_width", [0.0, 0.1, 1.0])
+def test_duals_of_the_flows_are_the_bias(engine, half_width):
+    drawn = ordinary(np.random.default_rng(1), 8, 3, half_width)
+    problem = pose(*drawn.arguments(), "all")
+    occupancy, multiplier, duals = engine.solve(problem)
+    bias = arms.respond(arms.of(problem), multiplier, guess(np.zeros((3, 8)))).bias
+    visited = occupancy.sum(axis=2).T > 1e-6
+    for dual, true, where in zip(duals.T, bias.T, visited.T, strict=True):
+        steps = dual[where] - dual[where][0]
+        assert steps == pytest.approx(true[where] - true[where][0], abs=1e-5)

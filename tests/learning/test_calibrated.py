@@ -1,0 +1,273 @@
+"""Calibrated confidence: intervals that hold what they promise, and a learner that gets there."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dopl_core import environments
+from dopl_core.experiments import runs
+from dopl_core.experiments.baselines import Oracle, Random
+from dopl_core.experiments.metrics import kendall
+from dopl_core.experiments.simulator import play
+from dopl_core.learning import dynamics, preferences
+from dopl_core.learning import latent_classes as classes
+from dopl_core.learning.bandit import Bandit
+from dopl_core.learning.learner import Dopl
+from dopl_core.learning.planning import plan
+from dopl_core.world import SimulatedWorld, bradley_terry
+
+EVERYONE_DIFFERS = str(Path(__file__).parents[1] / "data" / "everyone_differs.toml")
+Z90 = 1.645
+
+
+def asked(rng, strengths, duels, tied=0.0):
+    """wins [M, M] of stars of random arms in random states."""
+    N, S = strengths.shape
+    wins = np.zeros((N * S, N * S))
+    for _ in range(duels // 5):
+        codes = rng.choice(N, 6, replace=False) * S + rng.integers(S, size=6)
+        for i, j in zip(np.repeat(codes[0], 5), codes[1:], strict=True):
+            if rng.random() < tied:
+                wins[i, j] += 0.5
+                wins[j, i] += 0.5
+                continue
+            won = rng.random() < bradley_terry(strengths.flat[i] - strengths.flat[j])
+            wins[(i, j) if won else (j, i)] += 1
+    return wins
+
+
+def truths(rng, N=20, S=4):
+    """Strengths of several making: all parts, each on its own, and what no prior here is like."""
+    parts = rng.normal(size=S), rng.normal(size=(N, 1)), rng.normal(size=(N, S))
+    yield 0.25 * parts[0] + 0.2 * parts[1] + 0.1 * parts[2]
+    yield np.tile(rng.random((N, 1)), (1, S))
+    yield rng.random((N, S))
+    yield np.clip(np.linspace(0, 0.6, S) + 0.4 * rng.random((N, 1)), 0, 1)
+
+
+def test_90_percent_intervals_of_strengths_cover_their_share():
+    rng = np.random.default_rng(0)
+    covered = []
+    for _ in range(6):
+        for strengths in truths(rng):
+            for duels in (100, 500, 2500):
+                wins = asked(rng, strengths, duels)
+                reference = preferences.most_compared(wins)
+                belief = preferences.calibrated(wins, 4, reference)
+                gap = np.abs(belief.mean - (strengths - strengths.flat[reference]))
+                known = np.arange(gap.size).reshape(gap.shape) == reference
+                covered.append((gap <= Z90 * belief.sd)[~known].mean())
+    assert 0.85 <= np.mean(covered) <= 0.95
+
+
+def test_90_percent_intervals_of_rows_cover_their_share():
+    rng = np.random.default_rng(1)
+    covered = []
+    for kinds in (1, 3, 20):
+        for moves in (30, 100, 300) * 6:
+            # With 20 kinds every arm is its own.
+            kind = np.arange(20) if kinds == 20 else rng.integers(kinds, size=20)
+            rows = rng.dirichlet(np.ones(3), size=(kinds, 3, 2))[kind]
+            share = rng.dirichlet(np.ones(6), size=20).reshape(20, 3, 2)
+            belief = dynamics.calibrated(rng.multinomial(rng.poisson(moves * share), rows))
+            covered.append((np.abs(belief.mean - rows) <= Z90 * belief.sd).mean())
+    assert 0.85 <= np.mean(covered) <= 0.95
+
+
+def test_without_data_everything_is_possible():
+    belief = preferences.calibrated(np.zeros((12, 12)), 3, None)
+    assert (belief.mean == 0).all()
+    assert (belief.overestimate > 0.3).all()
+    rows = dynamics.calibrated(np.zeros((4, 3, 2, 3), dtype=int))
+    assert rows.mean == pytest.approx(1 / 3)
+    assert (rows.high - rows.low > 0.3).all()
+
+
+def test_the_prior_is_the_posterior_of_no_answers():
+    nothing = preferences._posterior(np.zeros((12, 12)), np.zeros(12), (4, 3))
+    assert preferences._prior_covariance((4, 3)) == pytest.approx(nothing[1])
+
+
+def test_with_many_answers_and_moves_the_truth_is_found():
+    rng = np.random.default_rng(2)
+    strengths = rng.random((8, 3))
+    wins = asked(rng, strengths, 300_000)
+    belief = preferences.calibrated(wins, 3, 0)
+    assert belief.mean == pytest.approx(strengths - strengths.flat[0], abs=0.06)
+    assert np.abs(belief.overestimate - belief.mean).max() < 0.06
+    rows = rng.dirichlet(np.ones(3), size=(8, 3, 2))
+    found = dynamics.calibrated(rng.multinomial(20_000, rows))
+    assert found.mean == pytest.approx(rows, abs=0.02)
+    assert (found.high - found.low).max() < 0.02
+
+
+def test_what_was_never_asked_again_stays_unknown_even_if_it_is_the_reference():
+    # Arm 0 in state 0 against arm 1 in state 0 once; then a thousand times the others.
+    rng = np.random.default_rng(8)
+    strengths = np.tile([0.0, 0.5, 1.0], (6, 1))
+    wins = asked(rng, strengths[:, 1:], 5000)
+    wins = np.pad(wins.reshape(6, 2, 6, 2), ((0, 0), (1, 0), (0, 0), (1, 0))).reshape(18, 18)
+    wins[0, 4] = wins[3, 1] = 1
+    belief = preferences.calibrated(wins, 3, reference=0)
+    bonus = belief.overestimate - belief.mean
+    assert bonus[:, 0].min() > 3 * bonus[:, 1:].max()
+
+
+def test_answers_that_are_all_undone_leave_nothing_behind():
+    wins = asked(np.random.default_rng(9), np.tile([0.0, 1.0], (6, 1)), 100)
+    warm = preferences.calibrated(wins, 2, 0).warm
+    assert (preferences.calibrated(np.zeros((12, 12)), 2, 0, warm).mean == 0).all()
+
+
+def test_a_tie_is_half_an_answer_to_either_side():
+    rng = np.random.default_rng(3)
+    belief = preferences.calibrated(asked(rng, np.zeros((6, 2)), 600, tied=1.0), 2, 0)
+    assert belief.mean == pytest.approx(0, abs=1e-9)
+
+
+def test_what_states_have_in_common_is_learned_from_all_arms():
+    rng = np.random.default_rng(4)
+    by_state = np.tile([0.0, 0.5, 1.0], (20, 1))
+    by_arm_state = rng.permuted(by_state, axis=1)
+    error = [
+        np.std(preferences.calibrated(asked(rng, truth, 1000), 3, 0).mean - truth)
+        for truth in (by_state, by_arm_state)
+    ]
+    assert error[0] < error[1] / 2
+
+
+def test_arms_of_a_kind_teach_each_other_and_others_do_not():
+    rng = np.random.default_rng(5)
+    kinds = rng.dirichlet(np.ones(3), size=(2, 3, 2))
+    same = kinds[np.repeat([0, 1], 10)]
+    different = rng.dirichlet(np.ones(3), size=(20, 3, 2))
+    error = [
+        np.sqrt(np.mean((classes.rows(rng.multinomial(10, rows))[0] - rows) ** 2))
+        for rows in (same, different)
+    ]
+    assert error[0] < 0.6 * error[1]
+
+
+def test_named_groups_start_the_classes_and_are_not_the_last_word():
+    rng = np.random.default_rng(6)
+    kinds = rng.dirichlet(np.ones(3), size=(2, 3, 2))
+    rows = kinds[np.repeat([0, 1], 10)]
+    visits = rng.multinomial(4, rows)
+
+    def error(groups):
+        return np.sqrt(np.mean((classes.rows(visits, groups)[0] - rows) ** 2))
+
+    right, wrong = ("a",) * 10 + ("b",) * 10, ("a", "b") * 10
+    assert error(right) <= error(None) + 1e-3
+    assert error(wrong) <= error(None) + 0.02
+
+
+def normalised(learner, bandit, seed, episodes, window):
+    """Reward in the last `window` episodes: 0 is chance, 1 the paper's oracle, on the same luck."""
+    flow = {"horizon": learner.horizon, "seed": seed}
+    shape = bandit.n_arms, bandit.n_states, bandit.budget
+    players = learner, Oracle(bandit, ties="paper", **flow), Random(*shape, **flow)
+    mine, oracle, chance = (
+        np.mean([r for r, _ in play(player, SimulatedWorld(bandit, seed), episodes)][-window:])
+        for player in players
+    )
+    return (mine - chance) / (oracle - chance)
+
+
+def test_it_learns_where_everyone_differs_and_the_papers_widths_do_not():
+    bandit = environments.load(EVERYONE_DIFFERS)
+    shape = bandit.n_arms, bandit.n_states, bandit.budget
+    score = {
+        confidence: np.mean(
+            [
+                normalised(
+                    Dopl(*shape, horizon=5, seed=seed, confidence=confidence), bandit, seed, 160, 80
+                )
+                for seed in range(3)
+            ]
+        )
+        for confidence in ("calibrated", "paper")
+    }
+    assert score["calibrated"] > 0.5
+    assert score["paper"] < 0.2
+
+
+def a_small_bandit():
+    rng = np.random.default_rng(7)
+    return Bandit(rng.dirichlet(np.ones(3), size=(6, 3, 2)), rng.random((6, 3)), 2)
+
+
+def test_with_ever_more_data_the_plan_becomes_that_of_the_truth():
+    bandit = a_small_bandit()
+    P, strengths = bandit.transitions, bandit.rewards.ravel()
+    truth = plan(bandit.rewards, P, P, 2)
+    F = bradley_terry(strengths[:, None] - strengths)
+    np.fill_diagonal(F, 0)
+    errors, values = [], []
+    for data in (10, 1_000, 100_000, 10_000_000):
+        learner = Dopl(6, 3, 2, horizon=5)
+        learner.visits[:] = np.round(data * P)
+        learner.wins[:] = data * F
+        learner.replan()
+        reference = learner.preferences.reference
+        errors.append(1 - kendall(learner.plan.index, truth.index))
+        values.append(abs(learner.plan.value - truth.value + 6 * strengths[reference]))
+    assert errors[-1] == 0
+    assert values[-1] < 0.01
+    assert values == sorted(values, reverse=True)
+
+
+def test_in_a_long_run_the_regret_fades_and_no_arm_state_was_starved():
+    bandit = a_small_bandit()
+    learner, oracle = Dopl(6, 3, 2, horizon=40), Oracle(bandit, horizon=40)
+    worlds = SimulatedWorld(bandit, 0), SimulatedWorld(bandit, 0)
+    regret = []
+    for _ in range(100):
+        best, mine = (next(play(*who, 1))[0] for who in zip((oracle, learner), worlds, strict=True))
+        regret.append(best - mine)
+        if learner.episode == 10:
+            # Every arm-state has been helped by now, those that the best plan leaves alone too.
+            assert (learner.visits[:, :, 1].sum(axis=2) > 0).all()
+    assert np.mean(regret[50:]) < 0.1 * np.mean(regret[:5])
+
+
+@pytest.mark.parametrize("episodes", [0, 12])
+def test_informative_duels_tell_more_than_a_random_star(episodes):
+    bandit = environments.load("cpap")
+    learner = Dopl(20, 3, 8, horizon=5, design="informative")
+    list(play(learner, SimulatedWorld(bandit, 0), episodes))
+    learner.replan()
+    twin = Dopl(20, 3, 8, horizon=5, design="informative")
+    twin.restore(learner.state())
+    states = np.arange(20) % 3
+    arms = learner.activate(states)
+    duels = learner.duels(states, arms)
+    assert (duels == twin.duels(states, arms)).all()
+    assert set(duels[:, [0, 2]].ravel().tolist()) == set(arms.tolist())
+
+    def left_unknown(duels):
+        """Variance of the strengths, each as often as the plan visits it, after these answers."""
+        V, codes = learner.preferences.covariance, duels[:, ::2] * 3 + duels[:, 1::2]
+        asked = np.zeros((len(duels), 60))
+        np.put_along_axis(asked, codes[:, :1], 1, axis=1)
+        np.put_along_axis(asked, codes[:, 1:], -1, axis=1)
+        F = bradley_terry(asked @ learner.preferences.mean.ravel())
+        told = (
+            V @ asked.T @ np.linalg.solve(asked @ V @ asked.T + np.diag(1 / F / (1 - F)), asked @ V)
+        )
+        return (V - told).diagonal() @ learner.plan.occupancy.sum(axis=2).ravel()
+
+    stars = []
+    for seed in range(8):
+        star = Dopl(20, 3, 8, horizon=5, seed=seed)
+        star.replan()
+        stars.append(left_unknown(star.duels(states, arms)))
+    assert left_unknown(duels) < np.mean(stars)
+
+
+def test_calibrated_is_the_default_and_never_told_the_environments_groups():
+    run = runs.grid(["cpap"], ["dopl"], [0])[0]
+    learner = run.make_learner(run.bandit())
+    assert learner.confidence == "calibrated"
+    assert learner.groups is None

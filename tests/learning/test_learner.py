@@ -1,0 +1,201 @@
+"""A learner's flow: exactly B arms, exactly B-1 duels, every count kept, everything rebuildable."""
+
+import numpy as np
+import pytest
+
+from dopl_core import environments
+from dopl_core.experiments.simulator import play
+from dopl_core.learning.learner import Dopl, rank
+from dopl_core.learning.planning import plan
+from dopl_core.world import TIE, SimulatedWorld
+
+
+def dopl(bandit, **options):
+    options = {"horizon": 5, "confidence": "paper", "engine": "highs"} | options
+    return Dopl(bandit.n_arms, bandit.n_states, bandit.budget, **options)
+
+
+@pytest.fixture
+def cpap():
+    return environments.load("cpap")
+
+
+def played(bandit, episodes, **options):
+    learner = dopl(bandit, **options)
+    rewards = [reward for reward, _ in play(learner, SimulatedWorld(bandit, 0), episodes)]
+    return learner, rewards
+
+
+def test_counts_survive_a_long_run(cpap):
+    learner, _ = played(cpap, 60, horizon=20)
+    epochs = 60 * 20
+    assert learner.visits.sum() == epochs * 20
+    assert learner.visits[:, :, 1].sum() == epochs * 8
+    assert learner.wins.sum() == epochs * 7
+    assert np.trace(learner.wins) == 0
+
+
+@pytest.mark.parametrize("design", ["star", "tree"])
+def test_an_epoch_is_a_function_of_seed_episode_and_epoch(cpap, design):
+    first, _ = played(cpap, 3, design=design, seed=4)
+    second = dopl(cpap, design=design, seed=4)
+    second.restore(first.state())
+    for learner in (first, second):
+        learner.replan()
+    states = np.arange(20) % 3
+    assert (first.activate(states) == second.activate(states)).all()
+    arms = first.activate(states)
+    assert (first.duels(states, arms) == second.duels(states, arms)).all()
+    assert (first.duels(states, arms) == first.duels(states, arms)).all()
+    third = dopl(cpap, design=design, seed=5)
+    third.restore(first.state())
+    assert (first.duels(states, arms) != third.duels(states, arms)).any()
+
+
+def test_duels_are_between_activated_arms_in_their_present_states(cpap):
+    learner, _ = played(cpap, 2)
+    learner.replan()
+    states = np.arange(20) % 3
+    arms = learner.activate(states)
+    duels = learner.duels(states, arms)
+    assert len(set(arms.tolist())) == 8
+    assert duels.shape == (7, 4)
+    assert set(duels[:, [0, 2]].ravel().tolist()) == set(arms.tolist())
+    assert (duels[:, 1] == states[duels[:, 0]]).all()
+    assert (duels[:, 3] == states[duels[:, 2]]).all()
+
+
+def test_the_best_ranked_are_activated_and_equals_by_lot(cpap):
+    learner = dopl(cpap, horizon=200)
+    learner.replan()
+    learner.priority = np.zeros((20, 3))
+    learner.priority[3], learner.priority[7] = 2, 1
+    states = np.zeros(20, dtype=int)
+    times = np.zeros(20)
+    for _ in range(200):
+        arms = learner.activate(states)
+        times[arms] += 1
+        learner.observe(states, arms, states)
+    assert times[3] == times[7] == 200
+    rest = np.delete(times, [3, 7])
+    assert rest.sum() == 200 * 6
+    assert rest.min() > 40
+
+
+def test_rank_is_by_index_then_advantage_and_equal_is_equal():
+    index = np.array([[1.0, 0.0], [1.0 - 1e-9, 0.5]])
+    advantage = np.array([[0.2, -1.0], [0.3, 0.0]])
+    assert rank(index, advantage).tolist() == [[2, 0], [3, 1]]
+    assert rank(index, None).tolist() == [[2, 0], [2, 1]]
+
+
+def test_undo_leaves_no_trace(cpap):
+    learner, _ = played(cpap, 2)
+    learner.replan()
+    states = np.arange(20) % 3
+    duels = learner.duels(states, learner.activate(states))
+    before = learner.state()
+    winners = duels[:, 0].copy()
+    winners[:2] = TIE
+    learner.record(duels, winners)
+    assert (learner.wins != before["wins"]).any()
+    learner.forget(duels, winners)
+    after = learner.state()
+    assert before.keys() == after.keys()
+    assert all((before[key] == after[key]).all() for key in before)
+
+
+@pytest.mark.parametrize("confidence", ["paper", "calibrated"])
+def test_a_restored_learner_goes_on_to_the_bit(cpap, confidence):
+    learner, _ = played(cpap, 3, confidence=confidence)
+    twin = dopl(cpap, confidence=confidence)
+    twin.restore(learner.state())
+    for each in (learner, twin):
+        each.replan()
+        each.replan()
+    one, other = learner.state(), twin.state()
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[key], other[key]) for key in one)
+
+
+def test_the_reference_stays_unless_it_may_move(cpap):
+    stays, _ = played(cpap, 12)
+    moves, _ = played(cpap, 12, reference="most-compared")
+    compared = moves.wins + moves.wins.T
+    stays.replan()
+    moves.replan()
+    assert moves.preferences.reference == compared.sum(axis=1).argmax()
+    fresh = dopl(cpap)
+    fresh.replan()
+    assert fresh.preferences.reference is None
+    duel = np.array([[2, 1, 5, 0]])
+    fresh.record(duel, np.array([5]))
+    fresh.replan()
+    assert fresh.preferences.reference == 2 * 3 + 1
+    for _ in range(5):
+        fresh.record(np.array([[4, 0, 5, 0]]), np.array([5]))
+    fresh.replan()
+    assert fresh.preferences.reference == 2 * 3 + 1
+
+
+def test_with_the_truth_known_the_plan_is_the_lps(cpap):
+    learner = dopl(cpap, confidence="paper")
+    P = cpap.transitions
+    truth = plan(cpap.rewards, P, P, 8, engine="highs")
+    learner.visits[:] = np.round(P * 1e9)
+    learner.replan()
+    # Preferences unknown: all overestimates equal, so the value is that of rewards all 1.
+    assert learner.plan.value == pytest.approx(20)
+    assert truth.value == pytest.approx(15.9004, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (
+            lambda x: x.record([[0, 0, 1, 0]], [2]),
+            "arm 2 was not asked about; it was arm 0 against arm 1",
+        ),
+        (lambda x: x.record([[0, 3, 1, 0]], [0]), "states of 3"),
+        (lambda x: x.record([[1, 0, 1, 0]], [1]), "two different arms"),
+        (lambda x: x.observe([0] * 20, [0], [3] + [0] * 19), "next states: arm 0 is in state 3"),
+        (lambda x: x.observe([0] * 19, [0], [0] * 20), "one state for each of 20 arms"),
+        (lambda x: x.activate([-1] + [0] * 19), "arm 0 is in state -1"),
+        (lambda x: x.activate([0.5] * 20), "states are numbered 0 to 2"),
+    ],
+)
+def test_bad_input_is_refused_and_changes_nothing(cpap, call, reason):
+    learner = dopl(cpap)
+    learner.replan()
+    before = learner.state()
+    with pytest.raises(ValueError, match=reason):
+        call(learner)
+    after = learner.state()
+    assert all(np.array_equal(before[key], after[key]) for key in before)
+
+
+def test_an_episode_begins_with_a_plan_and_ends_after_its_horizon(cpap):
+    learner = dopl(cpap, horizon=1)
+    states = np.zeros(20, dtype=int)
+    with pytest.raises(ValueError, match="no plan yet"):
+        learner.activate(states)
+    learner.replan()
+    learner.observe(states, learner.activate(states), states)
+    with pytest.raises(ValueError, match="episode 1 is over after 1 epochs"):
+        learner.activate(states)
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ({"horizon": 0}, "at least 1 epoch"),
+        ({"design": "ring"}, "star, tree, informative"),
+        ({"confidence": "high"}, "calibrated, paper"),
+        ({"ties": "coin"}, "advantage, paper"),
+        ({"epsilon": 0}, "between 0 and 1"),
+        ({"reference": "best"}, "fixed, most-compared"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_known_ones(cpap, option, reason):
+    with pytest.raises(ValueError, match=reason):
+        dopl(cpap, **option)

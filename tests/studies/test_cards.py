@@ -1,0 +1,132 @@
+"""Evidence on duel cards fits the state, is the same for everybody, and runs nothing."""
+
+import numpy as np
+import pytest
+
+from dopl_core import environments
+from dopl_core.studies import cards
+from dopl_core.studies.cards import Chart, Fact
+
+DRAWS = range(200)
+
+
+def draws(environment, state):
+    return [cards.draw(environment, state, 7, arm, 3, 2) for arm in DRAWS]
+
+
+@pytest.mark.parametrize("name", environments.names())
+def test_every_state_of_the_shipped_environments_has_evidence(name):
+    for state in range(environments.load(name).n_states):
+        evidence = cards.draw(name, state, 0, 0, 1, 0)
+        assert evidence.facts or evidence.charts
+
+
+def test_evidence_is_the_same_for_everybody_who_sees_the_arm_in_an_epoch():
+    one = cards.draw("cpap", 1, seed=4, arm=3, episode=2, epoch=1)
+    assert one == cards.draw("cpap", 1, seed=4, arm=3, episode=2, epoch=1)
+    assert one != cards.draw("cpap", 1, seed=4, arm=3, episode=2, epoch=2)
+    assert one != cards.draw("cpap", 1, seed=4, arm=5, episode=2, epoch=1)
+
+
+def test_cpap_nights_fit_the_words_of_the_state():
+    nights = [[np.array(e.charts[0].values) for e in draws("cpap", state)] for state in range(3)]
+    assert all((hours < 4).all() and 1 <= (hours > 0).sum() <= 3 for hours in nights[0])
+    assert all(2 <= (hours >= 4).sum() <= 3 and (hours > 0).sum() >= 5 for hours in nights[1])
+    assert all((hours >= 4).all() for hours in nights[2])
+
+
+def test_app_use_fits_the_words_of_the_state():
+    for state, days in ((0, range(32, 61)), (1, range(8, 29))):
+        for evidence in draws("app_marketing", state):
+            assert set(evidence.charts[0].values) == {0.0}
+            assert int(evidence.facts[0].value.split()[0]) in days
+    for evidence in draws("app_marketing", 2):
+        minutes = evidence.charts[0].values
+        assert 2 <= np.count_nonzero(minutes) <= 4
+        assert (evidence.facts[0].value == "today") == (minutes[-1] > 0)
+    assert all(min(e.charts[0].values) > 0 for e in draws("app_marketing", 3))
+
+
+def test_calls_are_listened_to_as_the_state_says():
+    mean = [[np.mean(e.charts[0].values) for e in draws("armman", state)] for state in range(3)]
+    assert min(mean[0]) > 50
+    assert min(mean[1]) >= 5
+    assert max(mean[1]) <= 50
+    assert max(mean[2]) < 5
+
+
+def test_a_players_four_conditions_are_those_of_the_state():
+    words = [("Slept", "Tired"), ("fed", "underfed"), ("sharp", "dull"), ("fast", "slow")]
+    for state, (label, _) in enumerate(
+        (s.label, s.description) for s in environments.load("sports").states
+    ):
+        facts = cards.draw("sports", state, 0, 0, 1, 0).facts
+        said = ", ".join(pair[not fact.holds] for pair, fact in zip(words, facts, strict=True))
+        assert said == label
+
+
+def test_an_environment_without_a_picture_shows_none():
+    assert cards.draw("my_clinic", 0, 0, 0, 1, 0) == cards.Evidence()
+
+
+def test_a_rosters_lists_of_numbers_become_charts_and_the_rest_facts():
+    evidence = cards.read(
+        {
+            "age": "54",
+            "hours_1": "5.5",
+            "hours_2": "",
+            "hours_3": "7",
+            "steps": "1; 2; 3",
+            "note": "",
+        }
+    )
+    assert evidence.facts == (Fact("Age", "54"),)
+    assert [chart.caption for chart in evidence.charts] == ["Hours", "Steps"]
+    assert cards.describe(evidence.charts[0]) == "3 values: 5.5, –, 7"
+    assert evidence.charts[1].values == (1.0, 2.0, 3.0)
+
+
+def test_two_numbered_columns_or_words_among_numbers_stay_facts():
+    evidence = cards.read({"line 1": "5", "line 2": "6", "visits": "1 2 x", "phone": "nan nan nan"})
+    assert [fact.label for fact in evidence.facts] == ["Line 1", "Line 2", "Visits", "Phone"]
+    assert not evidence.charts
+
+
+@pytest.mark.parametrize("photo", ["https://clinic.example/7.jpg", "data:image/png;base64,aGk="])
+def test_a_photo_is_a_web_address_or_an_image_in_the_roster(photo):
+    assert cards.read({"Photo": photo}) == cards.Evidence(photo=photo)
+
+
+@pytest.mark.parametrize(
+    "text", ["/etc/passwd", "../dopl.db", "javascript:alert(1)", "data:text/html,<b>", "http://x/y"]
+)
+def test_anything_else_in_the_photo_column_is_shown_as_text(text):
+    assert cards.read({"photo": text}) == cards.Evidence((Fact("Photo", text),))
+
+
+def test_the_two_sides_of_a_duel_are_drawn_on_one_scale():
+    sides = [cards.read({"hours": hours, "steps": "1 2 3"}) for hours in ("1 2 4", "5 8 2")]
+    left, right = cards.on_one_scale(*sides)
+    assert [chart.top for chart in left.charts] == [chart.top for chart in right.charts] == [8, 3]
+    assert "height:50.0%" in cards.html(left.charts[0])
+
+
+def test_a_drawn_chart_holds_no_word_of_the_roster():
+    chart = cards.read({"<img src=x onerror=alert(1)>": "1 2 3"}).charts[0]
+    drawn = cards.html(chart)
+    assert "alert" not in drawn
+    assert "img" not in drawn.replace('role="img"', "")
+
+
+def test_a_chart_is_described_in_words():
+    chart = cards.draw("cpap", 2, 0, 0, 1, 0).charts[0]
+    assert cards.describe(chart).startswith("7 values in h: ")
+    assert cards.describe(chart).endswith("7 of them reach 4 h")
+    assert f'aria-label="{cards.describe(chart)}"' in cards.html(chart)
+
+
+@pytest.mark.parametrize(
+    "values", [(0.0, 0.0, 0.0), (float("nan"),) * 3, (-3.0, 2.0, 1e9), (0.04, 12.0, 7.0)]
+)
+def test_any_numbers_can_be_drawn(values):
+    assert cards.html(Chart("x", values)).count("<i ") == 3

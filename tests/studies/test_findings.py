@@ -1,0 +1,140 @@
+"""Findings: titles that say what the data show, and data that show it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dopl_core.studies import findings
+from dopl_core.studies.insights import Helped
+
+
+def helped(act, wait, advantage=0.2):
+    return Helped("p1", "Ann", "all", "Low", 1.0, advantage, act, wait, 0.5, 0.4)
+
+
+def answers(outcomes, people=None, seconds=1.0):
+    count = len(outcomes)
+    return pd.DataFrame(
+        {
+            "annotator": people or ["Ann"] * count,
+            "purpose": "policy",
+            "outcome": outcomes,
+            "answered_at": pd.date_range("2026-01-01", periods=count, freq="min", tz="UTC"),
+            "response_ms": seconds * 1000,
+        }
+    )
+
+
+def test_a_reason_says_what_help_changes():
+    why = findings.reason(helped({"Low": 0.4, "High": 0.6}, {"Low": 0.75, "High": 0.25}))
+    assert why == 'Help raises the chance of "High" next from 25% to 60%.'
+
+
+def test_a_reason_admits_that_nothing_is_known():
+    even = {"Low": 0.5, "High": 0.5}
+    assert "by lot" in findings.reason(helped(even, even))
+
+
+def test_a_reason_says_when_there_is_help_to_spare():
+    why = findings.reason(helped({"Low": 0.4, "High": 0.6}, {"Low": 0.5, "High": 0.5}, -0.1))
+    assert "to spare" in why
+
+
+@pytest.mark.parametrize(
+    ("hits", "of", "low", "high"), [(0, 0, 0, 1), (5, 10, 0.2366, 0.7634), (0, 20, 0, 0.1611)]
+)
+def test_intervals_are_wilsons(hits, of, low, high):
+    assert findings.interval(hits, of) == pytest.approx((low, high), abs=1e-4)
+
+
+def test_a_habit_of_one_side_is_named_as_one_only_where_chance_cannot_explain_it():
+    assert "no sign of a habit" in findings.sides(answers(["left", "right"] * 20)).title
+    found = findings.sides(answers(["left"] * 40, ["Ann", "Bo"] * 20))
+    assert "more than chance explains" in found.title
+    assert list(found.data.person) == ["Everybody", "Ann", "Bo"]
+
+
+def test_skips_are_no_side():
+    assert findings.sides(answers(["skip"] * 3)).title == "No side was chosen yet"
+
+
+def test_many_answers_become_few_points_that_end_at_the_last():
+    found = findings.over_time(answers(["left"] * 5000))
+    assert len(found.data) <= 200
+    assert found.data.answers.iloc[-1] == 5000
+    assert found.title == "5000 answers so far, by 1 person"
+
+
+def test_response_times_are_counted_once_each():
+    found = findings.response_times(answers(["left"] * 50, seconds=1.5))
+    assert found.data.answers.sum() == 50
+    assert found.title == "Half of the answers took less than 1.5 s"
+
+
+def test_only_answers_that_count_are_given():
+    frame = answers(["left", "expired", "undone", "skip", "right"])
+    frame.loc[4, "purpose"] = "practice"
+    assert list(findings.given(frame).outcome) == ["left", "skip"]
+
+
+def test_strengths_say_which_state_wins():
+    beliefs = pd.DataFrame(
+        {
+            **{"arm": ["1", "1"], "label": ["Ann"] * 2, "group": ["all"] * 2},
+            **{"state": ["Low", "High"], "mean": [0.0, 1.0], "sd": [0.1, 0.1], "answers": [3, 3]},
+        }
+    )
+    found = findings.strengths(beliefs)
+    assert found.title == '"High" is believed to win 73% of duels with "Low"'
+    assert np.allclose(found.data.high - found.data.low, 2 * 1.96 * 0.1)
+    assert "No state" in findings.strengths(beliefs.assign(mean=0.0)).title
+
+
+def test_arms_of_one_name_are_told_apart_and_the_most_compared_are_picked():
+    beliefs = pd.DataFrame(
+        {
+            **{"arm": ["1", "2", "3"], "label": ["Ann", "Ann", "Bo"], "group": "all"},
+            **{"state": "Low", "mean": 0.0, "sd": 0.1, "answers": [3, 1, 2]},
+        }
+    )
+    data = findings.strengths(beliefs).data
+    assert list(data.name) == ["Ann (1)", "Ann (2)", "Bo"]
+    assert list(findings.most_compared(data, 2).arm) == ["1", "3"]
+
+
+def test_changes_say_whether_the_plan_has_settled():
+    plans = pd.DataFrame({"plan": [1, 2], "answers": [0, 10], "changed": [1.0, 0.25]})
+    assert "25%" in findings.changes(plans).title
+    assert "settled" in findings.changes(plans.assign(changed=[1.0, 0.0])).title
+    assert findings.changes(plans[:1]).data.empty
+
+
+def test_moves_say_where_help_does_most():
+    rows = [
+        ("A", "Low", action, following, chance)
+        for action, chances in (("wait", (0.8, 0.2)), ("act", (0.3, 0.7)))
+        for following, chance in zip(("Low", "High"), chances, strict=True)
+    ]
+    names = ["group", "state", "action", "next_state", "chance"]
+    found = findings.moves(pd.DataFrame(rows, columns=names))
+    assert found.title.startswith('Help does most for A in "Low": "High" next 20%')
+    assert set(found.data.action) == {"left alone", "helped"}
+
+
+def test_decisions_are_a_line_an_arm_and_a_column_a_state():
+    beliefs = pd.DataFrame(
+        {
+            **{"arm": ["1", "1", "2", "2"], "label": ["a", "a", "b", "b"], "group": "all"},
+            **{"state": ["Low", "High"] * 2, "index": [1.0, 0.0, 0.4, 0.0]},
+        }
+    )
+    found = findings.decisions(beliefs)
+    assert found.title == 'The plan helps most in "Low": 1 of 2'
+    assert list(found.data.Low) == ["help", "help 40% of the time"]
+    assert list(found.data.High) == ["wait", "wait"]
+
+
+def test_agreement_is_that_of_pairs_of_people():
+    duels = pd.DataFrame({"agreement": [1.0, 0.0, np.nan]})
+    assert findings.agreement(duels).title == "Two people say the same 50% of the time"
+    assert "No duel" in findings.agreement(duels[2:]).title

@@ -3,14 +3,13 @@
 import argparse
 import importlib.util
 import os
-import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
+from dopl_core.experiments import commands as experiment_commands
 from dopl_core.studies import commands as study_commands
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,51 +86,6 @@ def bench(args: argparse.Namespace) -> None:
         module.main()
 
 
-def simulate(args: argparse.Namespace) -> None:
-    """Play learners in simulated worlds: episodes.csv, a row an episode."""
-    _before_numpy()
-    from dopl_core.experiments import sweep
-
-    settings = {name: getattr(args, name) for name in _SETTINGS}
-    runs = sweep.grid(args.environments, args.learner, range(args.seeds), **settings)
-    table = sweep.run(runs, args.out, jobs=args.jobs, dask=args.dask)
-    print(sweep.summary(table).to_string(float_format="{:.3f}".format))
-    print(f"{len(table)} episodes in {Path(args.out) / 'episodes.csv'}")
-
-
-def reproduce(args: argparse.Namespace) -> None:
-    """Make the paper's figure of an environment: six learners, CSV and PNG."""
-    _before_numpy()
-    from dopl_core.experiments import reproduce as paper
-    from dopl_core.experiments import sweep
-
-    started = time.perf_counter()
-    name = args.environment + ("-all" if args.history == "all" else "")
-    name += f"-{args.scale:g}" if args.scale != 1 else ""
-    out = Path(args.out or Path("results") / (name + ("-ours" if args.ours else "")))
-    options = {"scale": args.scale, "seeds": args.seeds, "history": args.history, "ours": args.ours}
-    table = paper.reproduce(
-        paper.runs(args.environment, **options), out, jobs=args.jobs, dask=args.dask
-    )
-    print(sweep.summary(table).to_string(float_format="{:.3f}".format))
-    print(f"{out}: episodes.csv, reward_regret.png, errors.png")
-    print(f"{(time.perf_counter() - started) / 60:.1f} minutes")
-
-
-def _before_numpy() -> None:
-    """Linear algebra on one thread, as the arrays are small; ended politely, workers end too."""
-    for library in ("OMP", "OPENBLAS", "MKL"):
-        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
-_LEARNERS = "dopl, oracle, random, mle_lp, mle_wibql, mle_qwic (default dopl)"
-_SETTINGS = (
-    *("confidence", "engine", "design", "ties", "history", "episodes", "horizon"),
-    *("restart", "environment_seed", "temperature"),
-)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dopl", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -144,35 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     command("app", app).epilog = "All options are streamlit's: --server.port 8600 ..."
     sub = command("key", key)
     sub.add_argument("--address", help="where the app can be reached, for the link")
-    sub = command("simulate", simulate)
-    option = sub.add_argument
-    option("environments", nargs="+", metavar="ENV", help="names, or paths of TOML files")
-    option("--learner", nargs="+", default=["dopl"], metavar="NAME", help=_LEARNERS)
-    option("--confidence", default="calibrated", help="of dopl: calibrated (default) or paper")
-    option("--engine", default="lagrangian", help="cbc, highs or lagrangian (default)")
-    option("--design", default="star", help="which duels: star (default), tree or informative")
-    option("--ties", default="advantage", help="equal indices: by advantage (default), or paper")
-    option("--history", default="all", help="duels MLE learners fit: all, or the last episode's")
-    option("--episodes", type=int, help="the environment's own by default")
-    option("--horizon", type=int, help="epochs an episode; the environment's own by default")
-    option("--seeds", type=int, default=1, help="how many: 0, 1, ... (default 1)")
-    option("--jobs", type=int, default=1, help="local processes (default 1)")
-    option("--restart", action="store_true", help="draw new states in every episode")
-    option("--environment-seed", type=int, default=0, help="what ranges are drawn from")
-    option("--temperature", type=float, default=1.0, help="of answers: 1 is the paper's oracle")
-    option("--out", default="results", metavar="DIR", help="where; continues what stopped there")
-    option("--dask", metavar="ADDRESS", help="play on this Dask cluster instead")
+    experiment_commands.add(command)
     study_commands.add(command)
-    sub = command("reproduce", reproduce)
-    option = sub.add_argument
-    option("environment", metavar="ENV", help="app_marketing, cpap or armman")
-    option("--scale", type=float, default=1.0, help="a share of the paper's episodes, e.g. 0.05")
-    option("--ours", action="store_true", help="add DOPL calibrated, with ties by advantage")
-    option("--history", default="episode", help="duels MLE learners fit: episode (paper), or all")
-    option("--seeds", type=int, default=3, help="how many (default 3)")
-    option("--jobs", type=int, default=2, help="local processes (default 2)")
-    option("--out", metavar="DIR", help="results/ENV by default; continues what stopped there")
-    option("--dask", metavar="ADDRESS", help="play on this Dask cluster instead")
     sub = command("bench", bench)
     sub.add_argument("names", nargs="*", metavar="NAME", help="which ones; all by default")
     return parser

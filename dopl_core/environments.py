@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dopl_core.learning.bandit import Bandit, FloatArray, State
+from dopl_core.learning.streams import Stream, generator
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "environments"
 
@@ -68,7 +69,7 @@ def parse(data: dict[str, Any], seed: int = 0) -> Bandit:
             _number(number, f"{where}: rewards")
         for _ in range(count):
             # A generator of its own for each arm: adding a group leaves the others as they were.
-            rng = np.random.default_rng([seed, len(transitions)])
+            rng = generator(Stream.ENVIRONMENT, seed, len(transitions))
             P = np.array([_matrix(group[action], S, rng, f"{where}: {action}") for action in _AS])
             transitions.append(P.transpose(1, 0, 2))
             rewards.append(group["rewards"])

@@ -1,12 +1,10 @@
 """A simulated world: arms that move as a known bandit says, and an oracle that answers duels."""
 
 import numpy as np
+from scipy.special import expit
 
-from dopl_core.learning.bandit import Bandit, FloatArray, IntArray
-
-TIE = -1  # in place of the winner's arm number
-
-_START, _MOVES, _ANSWERS = 2, 3, 4  # streams of a seed; the learner uses 0 and 1
+from dopl_core.learning.bandit import Bandit, FloatArray, IntArray, actions
+from dopl_core.learning.streams import EDITION, Stream, generator
 
 
 class SimulatedWorld:
@@ -19,7 +17,13 @@ class SimulatedWorld:
     """
 
     def __init__(
-        self, bandit: Bandit, seed: int, *, restart: bool = False, temperature: float = 1.0
+        self,
+        bandit: Bandit,
+        seed: int,
+        *,
+        restart: bool = False,
+        temperature: float = 1.0,
+        edition: int = EDITION,
     ) -> None:
         if not temperature > 0:
             raise ValueError(
@@ -29,6 +33,7 @@ class SimulatedWorld:
         self.seed = seed
         self.restart = restart
         self.temperature = temperature
+        self.edition = edition
         self.states = self._draw_states(0)
         self._arms = np.arange(bandit.n_arms)
         # Inverting cumulative rows: the next state is the number of thresholds passed.
@@ -38,8 +43,12 @@ class SimulatedWorld:
         self._strength = np.exp(bandit.rewards / temperature)
 
     def _draw_states(self, episode: int) -> IntArray:
-        rng = np.random.default_rng([self.seed, episode, _START])
-        return rng.integers(self.bandit.n_states, size=self.bandit.n_arms)
+        return self._luck_of(Stream.START, episode).integers(
+            self.bandit.n_states, size=self.bandit.n_arms
+        )
+
+    def _luck_of(self, stream: Stream, episode: int) -> np.random.Generator:
+        return generator(stream, self.seed, episode, edition=self.edition)
 
     def begin(self, episode: int, horizon: int) -> None:
         """Draw an episode's luck; with `restart` also new states (errata 15)."""
@@ -47,22 +56,19 @@ class SimulatedWorld:
             self.states = self._draw_states(episode)
         self.start = self.states
         B = self.bandit.budget
-        self.moves = np.random.default_rng([self.seed, episode, _MOVES]).random(
-            (horizon, self.bandit.n_arms, 1)
-        )
-        self._luck = np.random.default_rng([self.seed, episode, _ANSWERS]).random((horizon, B - 1))
+        self.moves = self._luck_of(Stream.MOVES, episode).random((horizon, self.bandit.n_arms, 1))
+        self._luck = self._luck_of(Stream.ANSWERS, episode).random((horizon, B - 1))
         self._epoch = 0
 
-    def answer(self, duels: IntArray) -> IntArray:
-        """The winners' arm numbers [D] of an epoch's duels [D, 4], by e^r / (e^r + e^r') (eq. (2)).
+    def answer(self, duels: IntArray) -> FloatArray:
+        """What the left is credited with [D], 1 or 0, in an epoch's duels [D, 4] (eq. (2)).
 
         Or [H, D] of all duels [H, D, 4] of an episode, each answered as it would be in its epoch.
         """
         luck = self._luck if duels.ndim == 3 else self._luck[self._epoch]
         strength = self._strength[duels[..., ::2], duels[..., 1::2]]
         left, right = strength[..., 0], strength[..., 1]
-        left_wins = left > (left + right) * luck[..., : duels.shape[-2]]
-        return np.where(left_wins, duels[..., 0], duels[..., 2])
+        return (left > (left + right) * luck[..., : duels.shape[-2]]).astype(float)
 
     def reward(self, arms: IntArray) -> float:
         """What this epoch pays when `arms` are activated in the present states."""
@@ -71,9 +77,7 @@ class SimulatedWorld:
 
     def step(self, arms: IntArray) -> IntArray:
         """Every arm moves on, the activated ones under action 1; the new states [N]."""
-        active = np.zeros(self.bandit.n_arms, dtype=np.int64)
-        active[arms] = 1
-        rows = 2 * (self._first + self.states) + active
+        rows = 2 * (self._first + self.states) + actions(arms, self.bandit.n_arms)
         self.states = (self.moves[self._epoch] >= self._thresholds.take(rows, axis=0)).sum(axis=1)
         self._epoch += 1
         return self.states
@@ -81,4 +85,4 @@ class SimulatedWorld:
 
 def bradley_terry(gap: FloatArray) -> FloatArray:
     """The chance that the better by `gap` is preferred: e^gap / (1 + e^gap)."""
-    return 1.0 / (1.0 + np.exp(-gap))
+    return np.asarray(expit(gap))

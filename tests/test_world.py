@@ -71,7 +71,7 @@ def test_temperature_sets_how_accurate_the_oracle_is():
         world.begin(1, 500)
         won = []
         for _ in range(500):
-            won.append(world.answer(duels) == 0)
+            won.append(world.answer(duels) == 1)
             world.step(np.arange(8))
         return np.mean(won)
 

@@ -3,14 +3,16 @@
 The other two baselines of the paper's section 6, which learn Whittle indices, are in whittle.py.
 """
 
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import Bandit, FloatArray, Pays
-from dopl_core.learning.learner import Learner
+from dopl_core.learning.learner import Estimates, Learner
 from dopl_core.learning.planning import Engine, Plan, plan
+from dopl_core.learning.preferences import win_chances
 
 History = Literal["all", "episode"]
 
@@ -64,6 +66,9 @@ class MleLp(Learner):
         P, start = self.transitions, None if self.plan is None else self.plan.start
         return plan(rewards, P, P, self.budget, engine=self.engine, pays=self.pays, start=start)
 
+    def estimates(self) -> Estimates:
+        return replace(self.fit.estimates(), transitions=self.transitions)
+
     def state(self) -> dict[str, NDArray[Any]]:
         return super().state() | self.fit.state() | {"transitions": self.transitions}
 
@@ -92,6 +97,10 @@ class RewardFit:
         if self.history == "episode":
             self._before = wins.copy()
         return self.rewards
+
+    def estimates(self) -> Estimates:
+        """The rewards, and the preferences that follow from them."""
+        return Estimates(preferences=win_chances(self.rewards), rewards=self.rewards)
 
     def state(self) -> dict[str, NDArray[Any]]:
         return {"fit.rewards": self.rewards, "fit.before": self._before}

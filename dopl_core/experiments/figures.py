@@ -7,15 +7,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-# In the order of the legend; colours that stay apart for colour-blind readers (Okabe and Ito).
+from dopl_core.experiments.learners import LEARNERS
+
 LINES = {
-    ("oracle", "none"): ("Oracle", "#000000"),
-    ("dopl", "paper"): ("DOPL", "#009e73"),
-    ("dopl", "calibrated"): ("DOPL, calibrated", "#cc79a7"),
-    ("mle_lp", "none"): ("MLE_LP", "#e69f00"),
-    ("mle_wibql", "none"): ("MLE_WIBQL", "#0072b2"),
-    ("mle_qwic", "none"): ("MLE_QWIC", "#56b4e9"),
-    ("random", "none"): ("Random", "#d55e00"),
+    (name, confidence): line
+    for name, kind in LEARNERS.items()
+    for confidence, line in kind.lines.items()
 }
 ERRORS = {
     "index_error": "Order of the index (Kendall's tau, 1 is the oracle's)",

@@ -15,13 +15,10 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from dopl_core.experiments import whittle
-from dopl_core.experiments.baselines import MleLp
-from dopl_core.experiments.whittle import MleQwic, MleWibql
 from dopl_core.learning.bandit import Bandit, FloatArray
-from dopl_core.learning.learner import Dopl, Learner
+from dopl_core.learning.learner import Learner
 from dopl_core.learning.planning import Plan, plan
-from dopl_core.learning.preferences import F_HIGH, F_LOW, Preferences, empirical
-from dopl_core.world import bradley_terry
+from dopl_core.learning.preferences import win_chances
 
 _ALL_PAIRS = 500  # up to here all pairs at once are faster than scipy's sort
 
@@ -53,43 +50,32 @@ def truth(bandit: Bandit) -> Truth:
     P, r = bandit.transitions, bandit.rewards
     # One engine for all: which of several optimal indices the oracle follows must not vary.
     oracle = plan(r, P, P, bandit.budget, engine="lagrangian", pays=bandit.pays)
-    return Truth(bandit, oracle, whittle.indices(P, r, bandit.pays), matrix(r))
+    return Truth(bandit, oracle, whittle.indices(P, r, bandit.pays), win_chances(r))
 
 
 def errors(learner: Learner, truth: Truth) -> Errors:
     """The errors of a plan just made (`replan`), and of the estimates it was made from."""
     if learner.plan is None:
         raise ValueError("there is no plan to measure yet: call replan() first")
-    index = learner.plan.index
-    f = p = r = np.nan
-    goal = truth.oracle.index
-    if isinstance(learner, Dopl) and learner.preferences and learner.dynamics:
-        beliefs = learner.preferences
-        p = rms(learner.dynamics.mean, truth.bandit.transitions)
-        f = rms(_preferences(learner, beliefs), truth.preferences)
-        if beliefs.reference is not None:
-            Q = truth.bandit.rewards - truth.bandit.rewards.flat[beliefs.reference]
-            r = rms(beliefs.overestimate, Q)
-    elif isinstance(learner, MleLp | MleWibql | MleQwic):
-        r = rms(learner.fit.rewards, truth.bandit.rewards)
-        f = rms(matrix(learner.fit.rewards), truth.preferences)
-        if isinstance(learner, MleLp):
-            p = rms(learner.transitions, truth.bandit.transitions)
-        else:
-            goal = truth.whittle
-    return Errors(kendall(index, goal), f, p, r)
-
-
-def matrix(strengths: FloatArray) -> FloatArray:
-    """F [M, M] of strengths [N, S]: the chance that the row's arm-state is preferred (eq. (2))."""
-    flat = strengths.ravel()
-    return bradley_terry(flat[:, None] - flat)
+    held, bandit = learner.estimates(), truth.bandit
+    goal = truth.whittle if held.ranks_by == "whittle" else truth.oracle.index
+    level = 0.0 if held.reference is None else bandit.rewards.flat[held.reference]
+    return Errors(
+        kendall(learner.plan.index, goal),
+        _rms(held.preferences, truth.preferences),
+        _rms(held.transitions, bandit.transitions),
+        _rms(held.rewards, bandit.rewards - level),
+    )
 
 
 def rms(estimate: FloatArray, true: FloatArray) -> float:
     """Root mean square of the difference, over all entries."""
     gap = (estimate - true).ravel()
     return float(np.sqrt(gap @ gap / gap.size))
+
+
+def _rms(estimate: FloatArray | None, true: FloatArray) -> float:
+    return np.nan if estimate is None else rms(estimate, true)
 
 
 def kendall(x: FloatArray, y: FloatArray) -> float:
@@ -100,13 +86,3 @@ def kendall(x: FloatArray, y: FloatArray) -> float:
     a, b = np.sign(x[:, None] - x), np.sign(y[:, None] - y)
     untied = float(np.vdot(a, a) * np.vdot(b, b))
     return float(np.vdot(a, b)) / np.sqrt(untied) if untied > 0 else np.nan
-
-
-def _preferences(learner: Dopl, beliefs: Preferences) -> FloatArray:
-    """F^ [M, M]: counted and inferred with the paper's confidence, else as the strengths imply."""
-    if learner.confidence == "calibrated" or beliefs.reference is None:
-        return matrix(beliefs.mean)
-    F = np.clip(empirical(learner.wins)[0], F_LOW, F_HIGH)
-    column = bradley_terry(beliefs.mean.ravel())
-    F[:, beliefs.reference], F[beliefs.reference] = column, 1 - column
-    return F

@@ -8,9 +8,9 @@ import pandas as pd
 from dopl_core import environments
 from dopl_core.experiments import figures, sweep
 from dopl_core.experiments.baselines import History
+from dopl_core.experiments.learners import LEARNERS
 from dopl_core.experiments.runs import Run
 
-LEARNERS = ("oracle", "dopl", "mle_lp", "mle_wibql", "mle_qwic", "random")
 # A calibrated plan costs several times the paper's, and by here its regret has long been flat: the
 # line of `ours` ends at this episode rather than take as long as all others together.
 OURS = 2000

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from dopl_core import environments
-from dopl_core.experiments.baselines import History, MleLp, Oracle, Random
-from dopl_core.experiments.whittle import MleQwic, MleWibql
+from dopl_core.experiments.baselines import History
+from dopl_core.experiments.learners import LEARNERS
 from dopl_core.learning.bandit import Bandit
-from dopl_core.learning.learner import Confidence, Dopl, Learner, Ties
-from dopl_core.learning.pair_designs import Design
+from dopl_core.learning.learner import Confidence, Learner, Ties
+from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import ENGINES, Engine
-
-LEARNERS = ("dopl", "oracle", "random", "mle_lp", "mle_wibql", "mle_qwic")
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Run:
     horizon: int
     confidence: Confidence = "calibrated"
     engine: Engine = "lagrangian"
-    design: Design = "star"
+    design: str = "star"
     ties: Ties = "advantage"
     history: History = "all"
     restart: bool = False
@@ -47,8 +45,9 @@ class Run:
     @property
     def key(self) -> tuple[str, str, str, str, str]:
         """What a row of results says of its run: environment, learner, confidence, engine, seed."""
-        confidence = self.confidence if self.learner == "dopl" else "none"
-        engine = self.engine if self.learner in ("dopl", "oracle", "mle_lp") else "none"
+        uses = LEARNERS[self.learner].uses
+        confidence = self.confidence if "confidence" in uses else "none"
+        engine = self.engine if "engine" in uses else "none"
         return Path(self.environment).stem, self.learner, confidence, engine, str(self.seed)
 
     def bandit(self) -> Bandit:
@@ -57,42 +56,16 @@ class Run:
 
     def make_learner(self, bandit: Bandit) -> Learner:
         """The learner, told nothing of the bandit but its size (the oracle knows everything)."""
-        shape = bandit.n_arms, bandit.n_states, bandit.budget
-        flow: dict[str, Any] = {
-            "horizon": self.horizon,
-            "seed": self.seed,
-            "design": self.design,
-            "ties": self.ties,
-        }
-        if self.learner == "oracle":
-            return Oracle(bandit, engine=self.engine, **flow)
-        if self.learner == "random":
-            return Random(*shape, **flow)
-        flow["pays"] = bandit.pays
-        if self.learner == "mle_lp":
-            return MleLp(*shape, engine=self.engine, history=self.history, **flow)
-        if self.learner == "mle_wibql":
-            return MleWibql(*shape, history=self.history, **flow)
-        if self.learner == "mle_qwic":
-            return MleQwic(*shape, history=self.history, **flow)
-        return Dopl(
-            *shape,
-            confidence=self.confidence,
-            engine=self.engine,
-            epsilon=bandit.epsilon,
-            # Errata 13. The paper's widths leave everything but a fixed reference overestimated, so
-            # that its arm is never helped again and nothing is compared with it any more: after 400
-            # episodes of App Marketing such a learner is still at chance. The authors' moves too.
-            reference="most-compared" if self.confidence == "paper" else "fixed",
-            **flow,
-        )
+        kind = LEARNERS[self.learner]
+        settings = ("horizon", "seed", "design", "ties", *kind.uses)
+        return kind.make(bandit, **{name: getattr(self, name) for name in settings})
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {
-    "learner": LEARNERS,
+    "learner": tuple(LEARNERS),
     "confidence": get_args(Confidence),
     "engine": ENGINES,
-    "design": get_args(Design),
+    "design": tuple(DESIGNS),
     "ties": get_args(Ties),
     "history": get_args(History),
 }

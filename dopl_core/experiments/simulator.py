@@ -5,7 +5,7 @@ from time import perf_counter
 
 import numpy as np
 
-from dopl_core.learning.bandit import Bandit, FloatArray, IntArray
+from dopl_core.learning.bandit import Bandit, FloatArray, IntArray, actions
 from dopl_core.learning.learner import Learner, rank
 from dopl_core.learning.planning import Plan
 from dopl_core.world import SimulatedWorld
@@ -24,15 +24,15 @@ def play_episode(learner: Learner, world: SimulatedWorld) -> float:
     world.begin(learner.episode, learner.horizon)
     total = 0.0
     asked = []
-    for _ in range(learner.horizon):
+    for epoch in range(learner.horizon):
         states = world.states
-        arms = learner.activate(states)
+        arms = learner.activate(states, epoch)
         total += world.reward(arms)
-        asked.append(learner.duels(states, arms))
-        learner.observe(states, arms, world.step(arms))
+        asked.append(learner.duels(states, arms, epoch))
+        learner.count_moves(states, actions(arms, learner.n_arms), world.step(arms))
     # Within an episode nothing depends on its answers, so they can be given all at once.
     duels = np.array(asked)
-    learner.record(duels.reshape(-1, 4), world.answer(duels).ravel())
+    learner.count_duels(duels, world.answer(duels).ravel())
     return total / learner.horizon
 
 

@@ -16,11 +16,11 @@ from tqdm import tqdm
 
 from dopl_core.experiments.metrics import Truth, errors, truth
 from dopl_core.experiments.results import Results, Row, State, planned, read, summary
-from dopl_core.experiments.runs import LEARNERS, Run, grid
+from dopl_core.experiments.runs import Run, grid
 from dopl_core.experiments.simulator import References, play_episode
 from dopl_core.world import SimulatedWorld
 
-__all__ = ["LEARNERS", "Run", "grid", "planned", "read", "run", "summary"]
+__all__ = ["Run", "grid", "planned", "read", "run", "summary"]
 
 _SLICE = 1.0  # seconds that a run is played at a time
 

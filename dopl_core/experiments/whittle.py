@@ -1,6 +1,7 @@
 """Whittle indices: of arms that are known, and learned by Q-learning with rewards from duels."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,11 @@ from numpy.typing import NDArray
 
 from dopl_core.experiments.baselines import History, RewardFit, index_plan
 from dopl_core.learning.bandit import FloatArray, IntArray, Pays
-from dopl_core.learning.learner import Learner
+from dopl_core.learning.learner import Estimates, Learner
 from dopl_core.learning.planning import Plan
+from dopl_core.learning.streams import Stream
 
 _SINGULAR, _NOISE = 1e-10, 1e-9
-_EXPLORE = 5  # stream of a seed; learner and world use 0 to 4
 
 
 def indices(transitions: FloatArray, rewards: FloatArray, pays: Pays = "all") -> FloatArray:
@@ -60,7 +61,7 @@ class _IndexLearner(Learner):
     """What the two have in common: rewards from duels, a table of Q values, and exploration.
 
     Q: [N * S * A, K] values of (arm, state, action) under each of K subsidies for waiting
-    tries: [N * S * A] how often each was met
+    tries: [N * S * A] how often each was met;  epochs: counted so far, over all episodes
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class _IndexLearner(Learner):
         self._first = self._arms * n_states
         self.Q = np.zeros((n_arms * n_states * 2, subsidies))
         self.tries = np.zeros(n_arms * n_states * 2, dtype=np.int64)
+        self.epochs = 0
 
     def _exploration(self, epochs: IntArray) -> FloatArray:
         """The chance that an epoch, counted from 1 over all episodes, is spent on any B arms."""
@@ -95,41 +97,45 @@ class _IndexLearner(Learner):
         """
         raise NotImplementedError
 
-    def _begin(self, plan: Plan, episode: int, epoch: int = 0) -> None:
-        super()._begin(plan, episode, epoch)
+    def _begin(self, plan: Plan, episode: int) -> None:
+        super()._begin(plan, episode)
         epochs = (episode - 1) * self.horizon + np.arange(1, self.horizon + 1)
-        self._explores = self._draw(_EXPLORE, 1)[:, 0] < self._exploration(epochs)
+        self._explores = self._draw(Stream.EXPLORE, 1)[:, 0] < self._exploration(epochs)
 
-    def activate(self, states: IntArray) -> IntArray:
-        arms = super().activate(states)
-        if self._explores[self.epoch]:
-            lots = self.tie_keys[self.epoch].argpartition(self.n_arms - self.budget)
+    def activate(self, states: IntArray, epoch: int) -> IntArray:
+        arms = super().activate(states, epoch)
+        if self._explores[epoch]:
+            lots = self.tie_keys[epoch].argpartition(self.n_arms - self.budget)
             arms = np.sort(lots[self.n_arms - self.budget :])
         return arms
 
-    def observe(self, states: IntArray, arms: IntArray, next_states: IntArray) -> None:
-        super().observe(states, arms, next_states)
-        active = np.zeros(self.n_arms, dtype=np.int64)
-        active[arms] = 1
+    def count_moves(self, states: IntArray, helped: IntArray, next_states: IntArray) -> None:
+        super().count_moves(states, helped, next_states)
+        self.epochs += 1
         codes = self._first + states
         rewards = self.fit.rewards.take(codes)
         if self.pays == "active":
-            rewards *= active
-        moved = 2 * codes + active
+            rewards *= helped
+        moved = 2 * codes + helped
         self.tries[moved] += 1
-        self._learn(moved, rewards[:, None], active[:, None], 2 * (self._first + next_states))
+        self._learn(moved, rewards[:, None], helped[:, None], 2 * (self._first + next_states))
+
+    def estimates(self) -> Estimates:
+        return replace(self.fit.estimates(), ranks_by="whittle")
 
     def _step(self, moved: IntArray) -> FloatArray:
         """Fast time scale: 0.5 / ceil(visits / 50); [N, 1]."""
         return (0.5 / ((self.tries.take(moved) + 49) // 50))[:, None]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return super().state() | self.fit.state() | {"Q": self.Q.copy(), "tries": self.tries.copy()}
+        own = {"Q": self.Q.copy(), "tries": self.tries.copy(), "epochs": np.array(self.epochs)}
+        return super().state() | self.fit.state() | own
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         super().restore(state)
         self.fit.restore(state)
         self.Q, self.tries = state["Q"].copy(), state["tries"].copy()
+        self.epochs = int(state["epochs"])
 
 
 class MleWibql(_IndexLearner):
@@ -164,7 +170,7 @@ class MleWibql(_IndexLearner):
         goal = rewards + (1 - active) * self.subsidy - level
         goal += np.maximum(Q.take(then, axis=0), Q.take(then + 1, axis=0))
         Q[moved] = old + self._step(moved) * (goal - old)
-        n = (self.episode - 1) * self.horizon + self.epoch
+        n = self.epochs
         slow = 0.2 / (1 + math.ceil(n * math.log(n) / 500))
         self.subsidy += slow * (Q.take(self._act_there) - Q.take(self._wait_there))
 

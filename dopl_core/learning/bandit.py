@@ -1,5 +1,6 @@
 """A restless bandit: how every arm moves, what its states are worth, and how many can be helped."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -100,6 +101,20 @@ def check_states(states: Any, n_arms: int, n_states: int, what: str = "states") 
             f"{what}: arm {arm} is in state {array[arm]}; states are numbered 0 to {n_states - 1}"
         )
     return array
+
+
+def actions(arms: IntArray, n_arms: int) -> IntArray:
+    """What is done to each arm [N], ACT or WAIT, where `arms` are activated."""
+    action = np.zeros(n_arms, dtype=np.int64)
+    action[arms] = ACT
+    return action
+
+
+def check_choice(what: str, given: str, allowed: Iterable[str]) -> None:
+    """An option must be one of those that there are."""
+    allowed = tuple(allowed)
+    if given not in allowed:
+        raise ValueError(f'{what} is "{given}": it must be one of {", ".join(allowed)}')
 
 
 def _check_shapes(P: FloatArray, r: FloatArray) -> None:

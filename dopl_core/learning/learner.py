@@ -5,33 +5,56 @@ road. Everything random in epoch h of episode k is a function of (seed, k, h): a
 rebuilt, and a learner is its counts and its last plan.
 """
 
-from dataclasses import fields, replace
-from typing import Any, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from dopl_core.learning import dynamics, preferences
-from dopl_core.learning import pair_designs as designs
-from dopl_core.learning.bandit import FloatArray, IntArray, Pays, check_budget, check_states
+from dopl_core.learning import dynamics, pair_designs, preferences
+from dopl_core.learning.bandit import (
+    FloatArray,
+    IntArray,
+    Pays,
+    check_budget,
+    check_choice,
+    check_states,
+)
 from dopl_core.learning.dynamics import Dynamics
-from dopl_core.learning.pair_designs import Design
+from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import Engine, Plan, plan
 from dopl_core.learning.preferences import Preferences
-from dopl_core.world import TIE
+from dopl_core.learning.streams import EDITION, Stream, generator
 
 Confidence = Literal["calibrated", "paper"]
 Ties = Literal["advantage", "paper"]
+Reference = Literal["fixed", "most-compared"]
 
-_TIES, _DUELS = 0, 1  # streams of a seed; the world uses 2 and up
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What a learner holds to be true, for comparing with the truth; None where it holds nothing.
+
+    transitions: [N, S, A, S'];  preferences: F [M, M];  rewards: [N, S], less that of `reference`
+    where there is one;  ranks_by: which index its order of arm-states is to be compared with
+    """
+
+    transitions: FloatArray | None = None
+    preferences: FloatArray | None = None
+    rewards: FloatArray | None = None
+    reference: int | None = None
+    ranks_by: Literal["lp", "whittle"] = "lp"
 
 
 class Learner:
     """The flow of Algorithm 1 and the counts it gathers; how to plan is each learner's own.
 
+    A learner is told things in two ways only: `count_duels` and `count_moves`.
+
     visits: [N, S, A, S'] moves seen;  wins: [M, M] duels won by row over column, ties half each
     priority: [N, S] rank of each arm-state in the present plan; equal ranks are equal
     tie_keys: [H, N] the lot of each arm in each epoch of this episode
+    edition: of the random streams (streams.py)
     """
 
     plan: Plan | None = None
@@ -44,17 +67,19 @@ class Learner:
         *,
         horizon: int,
         seed: int = 0,
-        design: Design = "star",
+        design: str = "star",
         ties: Ties = "advantage",
+        edition: int = EDITION,
     ) -> None:
         check_budget(budget, n_arms)
         if horizon < 1:
             raise ValueError(f"horizon is {horizon}: an episode has at least 1 epoch")
-        _check_choice("design", design, ("star", "tree", "informative"))
-        _check_choice("ties", ties, ("advantage", "paper"))
+        check_choice("design", design, DESIGNS)
+        check_choice("ties", ties, get_args(Ties))
         self.n_arms, self.n_states, self.budget = n_arms, n_states, budget
         self.horizon, self.seed, self.design, self.ties = horizon, seed, design, ties
-        self.episode = self.epoch = 0
+        self.edition = edition
+        self.episode = 0
         self.visits = np.zeros((n_arms, n_states, 2, n_states), dtype=np.int64)
         self.wins = np.zeros((n_arms * n_states,) * 2)
         self._arms = np.arange(n_arms)
@@ -67,85 +92,68 @@ class Learner:
         """Begin the next episode: plan, and draw its luck."""
         self._begin(self.make_plan(), self.episode + 1)
 
-    def _begin(self, plan: Plan, episode: int, epoch: int = 0) -> None:
-        self.plan, self.episode, self.epoch = plan, episode, epoch
+    def _begin(self, plan: Plan, episode: int) -> None:
+        self.plan, self.episode = plan, episode
         self.priority = rank(plan.index, plan.advantage if self.ties == "advantage" else None)
-        self.tie_keys = self._draw(_TIES, self.n_arms)
-        keys = self._duel_keys = self._draw(_DUELS, designs.keys_needed(self.budget))
-        pairs = designs.tree(keys) if self.design == "tree" else designs.star(keys)
-        self._pairs = designs.shuffle_sides(pairs, keys)
+        self.tie_keys = self._draw(Stream.TIES, self.n_arms)
+        keys = self._duel_keys = self._draw(Stream.DUELS, pair_designs.keys_needed(self.budget))
+        self._pairs = pair_designs.shuffle_sides(DESIGNS[self.design].draw(keys), keys)
 
-    def _draw(self, stream: int, width: int) -> FloatArray:
-        rng = np.random.default_rng([self.seed, self.episode, stream])
+    def _draw(self, stream: Stream, width: int) -> FloatArray:
+        """Uniform numbers [H, width] for the epochs of this episode."""
+        rng = generator(stream, self.seed, self.episode, edition=self.edition)
         return rng.random((self.horizon, width))
 
-    def activate(self, states: IntArray) -> IntArray:
-        """The B arms [B] to help now, in order: best index, then advantage, then by lot."""
+    def activate(self, states: IntArray, epoch: int) -> IntArray:
+        """The B arms [B] to help in an epoch of this episode: best index, then advantage, then lot.
+
+        states: [N] where all arms are;  epoch: from 0
+        """
         states = check_states(states, self.n_arms, self.n_states)
-        self._check_running()
-        score = self.priority[self._arms, states] + self.tie_keys[self.epoch]
+        self._check_epoch(epoch)
+        score = self.priority[self._arms, states] + self.tie_keys[epoch]
         chosen = score.argpartition(self.n_arms - self.budget)[self.n_arms - self.budget :]
         chosen.sort()
         return chosen
 
-    def duels(self, states: IntArray, arms: IntArray) -> IntArray:
+    def duels(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
         """What to ask about `arms`: [B-1, 4] left arm, left state, right arm, right state."""
-        pairs = arms[self._positions(states, arms)]
+        pairs = arms[self._positions(states, arms, epoch)]
         duels = np.empty((self.budget - 1, 4), dtype=np.int64)
         duels[:, ::2] = pairs
         duels[:, 1::2] = states[pairs]
         return duels
 
-    def _positions(self, states: IntArray, arms: IntArray) -> IntArray:
+    def _positions(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
         """Which of `arms` meet, as positions [B-1, 2], left and right."""
-        return self._pairs[self.epoch]
+        return self._pairs[epoch]
 
-    def record(self, duels: IntArray, winners: IntArray) -> None:
-        """Count answers: duels [D, 4] and the arm number of each winner, or TIE."""
-        self._count(duels, winners, 1.0)
+    def count_duels(self, duels: ArrayLike, credit: ArrayLike, times: ArrayLike = 1.0) -> None:
+        """Count answers to duels [D, 4].
 
-    def forget(self, duels: IntArray, winners: IntArray) -> None:
-        """Undo a `record`: the learner is as if it had never seen these answers."""
-        self._count(duels, winners, -1.0)
+        credit: [D] 1 where the left has won, 0 where the right has, 0.5 for a tie
+        times: [D] or one for all: how often, and -1 to take an answer back
+        """
+        duels, credit = np.asarray(duels, dtype=np.int64).reshape(-1, 4), np.asarray(credit)
+        self._check_duels(duels, credit)
+        left, right = (duels[:, ::2] * self.n_states + duels[:, 1::2]).T
+        np.add.at(self.wins, (left, right), times * credit)
+        np.add.at(self.wins, (right, left), times * (1 - credit))
 
-    def _count(self, duels: IntArray, winners: IntArray, times: float) -> None:
-        # A handful of duels at a time: a loop over numbers is faster than arrays of seven.
-        N, S = self.n_arms, self.n_states
-        credits: list[tuple[int, int, float]] = []
-        for duel, winner in zip(
-            np.asarray(duels).tolist(), np.asarray(winners).tolist(), strict=True
-        ):
-            a, s, b, t = duel
-            if not (0 <= a < N and 0 <= b < N and 0 <= s < S and 0 <= t < S) or a == b:
-                raise ValueError(
-                    f"duel {duel}: left arm and state, right arm and state needed, two different "
-                    f"arms of {N} and states of {S}"
-                )
-            if winner not in (a, b, TIE):
-                raise ValueError(
-                    f"duel {duel}: arm {winner} was not asked about; it was arm {a} against arm {b}"
-                )
-            credit = 1.0 if winner == a else 0.0 if winner == b else 0.5
-            credits.append((a * S + s, b * S + t, credit))
-        for i, j, credit in credits:
-            self.wins[i, j] += times * credit
-            self.wins[j, i] += times * (1 - credit)
-
-    def observe(self, states: IntArray, arms: IntArray, next_states: IntArray) -> None:
-        """Count the moves of all N arms in this epoch, of which `arms` were activated."""
+    def count_moves(self, states: IntArray, helped: IntArray, next_states: IntArray) -> None:
+        """Count the moves of all arms in an epoch: states, 1 where helped, next states, all [N]."""
         states = check_states(states, self.n_arms, self.n_states)
         next_states = check_states(next_states, self.n_arms, self.n_states, "next states")
-        self._check_running()
-        active = np.zeros(self.n_arms, dtype=np.int64)
-        active[arms] = 1
-        self.visits[self._arms, states, active, next_states] += 1
-        self.epoch += 1
+        self.visits[self._arms, states, helped, next_states] += 1
+
+    def estimates(self) -> Estimates:
+        """What the present plan was made from."""
+        return Estimates()
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything the learner is, as plain arrays: restored, it goes on to the bit."""
         counts = {
             "episode": np.array(self.episode),
-            "epoch": np.array(self.epoch),
             "visits": self.visits.copy(),
             "wins": self.wins.copy(),
         }
@@ -156,14 +164,30 @@ class Learner:
         self.visits, self.wins = state["visits"].copy(), state["wins"].copy()
         plan = _unpack(Plan, "plan", state)
         if plan is not None:
-            self._begin(plan, int(state["episode"]), int(state["epoch"]))
+            self._begin(plan, int(state["episode"]))
 
-    def _check_running(self) -> None:
+    def _check_epoch(self, epoch: int) -> None:
         if self.episode == 0:
             raise ValueError("there is no plan yet: call replan() to begin the first episode")
-        if self.epoch >= self.horizon:
+        if not 0 <= epoch < self.horizon:
             raise ValueError(
-                f"episode {self.episode} is over after {self.horizon} epochs: call replan()"
+                f"epoch {epoch}: episode {self.episode} is over after {self.horizon} epochs, "
+                "counted from 0: call replan()"
+            )
+
+    def _check_duels(self, duels: IntArray, credit: NDArray[Any]) -> None:
+        arms, states = duels[:, ::2], duels[:, 1::2]
+        known = (arms >= 0) & (arms < self.n_arms) & (states >= 0) & (states < self.n_states)
+        bad = ~known.all(axis=1) | (arms[:, 0] == arms[:, 1])
+        if bad.any():
+            raise ValueError(
+                f"duel {duels[bad][0].tolist()}: left arm and state, right arm and state needed, "
+                f"two different arms of {self.n_arms} and states of {self.n_states}"
+            )
+        if credit.shape != (len(duels),) or not ((credit >= 0) & (credit <= 1)).all():
+            raise ValueError(
+                f"credit {credit.tolist()} of {len(duels)} duels: for each 1 where the left has "
+                "won, 0 where the right has, 0.5 for a tie"
             )
 
 
@@ -178,20 +202,28 @@ class Dopl(Learner):
         *,
         horizon: int,
         seed: int = 0,
-        design: Design = "star",
+        design: str = "star",
         ties: Ties = "advantage",
+        edition: int = EDITION,
         confidence: Confidence = "calibrated",
         engine: Engine = "lagrangian",
         pays: Pays = "all",
         epsilon: float = 1e-5,
-        reference: Literal["fixed", "most-compared"] = "fixed",
+        reference: Reference = "fixed",
         groups: tuple[str, ...] | None = None,
     ) -> None:
         super().__init__(
-            n_arms, n_states, budget, horizon=horizon, seed=seed, design=design, ties=ties
+            n_arms,
+            n_states,
+            budget,
+            horizon=horizon,
+            seed=seed,
+            design=design,
+            ties=ties,
+            edition=edition,
         )
-        _check_choice("confidence", confidence, ("calibrated", "paper"))
-        _check_choice("reference", reference, ("fixed", "most-compared"))
+        check_choice("confidence", confidence, get_args(Confidence))
+        check_choice("reference", reference, get_args(Reference))
         if not 0 < epsilon < 1:
             raise ValueError(f"epsilon is {epsilon}: it must be between 0 and 1")
         self.confidence, self.engine, self.pays, self.epsilon = confidence, engine, pays, epsilon
@@ -246,18 +278,32 @@ class Dopl(Learner):
             return preferences.paper(self.wins, self.n_states, reference, epochs, self.epsilon)
         warm = None if self.preferences is None else self.preferences.warm
         belief = preferences.calibrated(self.wins, self.n_states, reference, warm)
-        return belief if self.design == "informative" else replace(belief, covariance=None)
+        chooses = DESIGNS[self.design].choose is not None
+        return belief if chooses else replace(belief, covariance=None)
 
-    def _positions(self, states: IntArray, arms: IntArray) -> IntArray:
-        belief, planned = self.preferences, self.plan
-        if belief is None or planned is None or belief.covariance is None:
-            return super()._positions(states, arms)
+    def estimates(self) -> Estimates:
+        if self.preferences is None or self.dynamics is None:
+            return Estimates()
+        known, belief = self.dynamics.mean, self.preferences
+        F = preferences.win_chances(belief.mean)
+        if belief.reference is None:
+            return Estimates(known, F)
+        if self.confidence == "paper":  # counted, and inferred against the reference
+            column = F[:, belief.reference]
+            F = np.clip(preferences.empirical(self.wins)[0], preferences.F_LOW, preferences.F_HIGH)
+            F[:, belief.reference], F[belief.reference] = column, 1 - column
+        return Estimates(known, F, belief.overestimate, belief.reference)
+
+    def _positions(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
+        belief, planned, choose = self.preferences, self.plan, DESIGNS[self.design].choose
+        if belief is None or planned is None or belief.covariance is None or choose is None:
+            return super()._positions(states, arms, epoch)
         # The plan depends on a strength as often as it visits the arm-state.
         V, codes = belief.covariance, arms * self.n_states + states[arms]
         towards = V[:, codes] * np.sqrt(planned.occupancy.sum(axis=2).reshape(-1, 1))
-        strengths, keys = belief.mean.ravel()[codes], self._duel_keys[self.epoch]
-        pairs = designs.informative(towards, V[np.ix_(codes, codes)], strengths, keys)
-        return designs.shuffle_sides(pairs, keys)
+        strengths, keys = belief.mean.ravel()[codes], self._duel_keys[epoch]
+        pairs = choose(towards, V[np.ix_(codes, codes)], strengths, keys)
+        return pair_designs.shuffle_sides(pairs, keys)
 
 
 def rank(index: FloatArray, advantage: FloatArray | None) -> FloatArray:
@@ -307,8 +353,3 @@ def _unpack(kind: Any, name: str, state: dict[str, NDArray[Any]]) -> Any:
         if field.name in ("reference", "covariance", "start")
     }
     return kind(**(missing | values))
-
-
-def _check_choice(what: str, given: str, allowed: tuple[str, ...]) -> None:
-    if given not in allowed:
-        raise ValueError(f'{what} is "{given}": it must be one of {", ".join(allowed)}')

@@ -1,12 +1,11 @@
 """Which B-1 pairs of the activated arms are asked about: always a spanning tree (errata 14)."""
 
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from dopl_core.learning.bandit import FloatArray, IntArray
-
-Design = Literal["star", "tree", "informative"]
 
 
 def keys_needed(budget: int) -> int:
@@ -68,6 +67,7 @@ def informative(
     B = len(strengths)
     order = keys[:B].argsort()
     towards, covariance = towards[:, order], covariance[np.ix_(order, order)]
+    # Not scipy's expit, whose last bits differ: what was asked is compared when it is replayed.
     F = 1 / (1 + np.exp(strengths[order] - strengths[order][:, None]))
     c = F * (1 - F)
     part = np.arange(B)
@@ -89,3 +89,23 @@ def _of_differences(inner: FloatArray) -> FloatArray:
     """Squared lengths [B, B] of all differences of vectors with these inner products [B, B]."""
     own = inner.diagonal()
     return own[:, None] + own - 2 * inner
+
+
+@dataclass(frozen=True)
+class Design:
+    """A way to choose the pairs of an epoch.
+
+    draw: from keys [H, 2B], pairs of all epochs of an episode at once: positions [H, B-1, 2]
+    choose: where strengths are known, the pairs of one epoch, as `informative` does; or None
+    """
+
+    label: str
+    draw: Callable[[FloatArray], IntArray]
+    choose: Callable[[FloatArray, FloatArray, FloatArray, FloatArray], IntArray] | None = None
+
+
+DESIGNS = {
+    "star": Design("Star: one of them against each of the others", star),
+    "tree": Design("Tree: pairs by lot that connect all of them", tree),
+    "informative": Design("Informative: the pairs that tell most", star, informative),
+}

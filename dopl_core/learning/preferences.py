@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import expit
 
 from dopl_core.learning.bandit import FloatArray
 from dopl_core.learning.dynamics import hoeffding
@@ -42,6 +43,12 @@ def empirical(wins: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.divide(wins, C, out=np.full_like(wins, 0.5), where=C > 0), C
 
 
+def win_chances(strengths: FloatArray) -> FloatArray:
+    """F [M, M] of strengths [N, S]: the chance that the row's arm-state is preferred (eq. (2))."""
+    flat = strengths.ravel()
+    return np.asarray(expit(flat[:, None] - flat))
+
+
 def infer(F1: FloatArray, F2: FloatArray) -> FloatArray:
     """Lemma 4: F(j1, j2) from F1 = F(hub, j1) and F2 = F(hub, j2)."""
     a, b = (1 - F1) * F2, (1 - F2) * F1
@@ -49,7 +56,10 @@ def infer(F1: FloatArray, F2: FloatArray) -> FloatArray:
 
 
 def logit(F: FloatArray) -> FloatArray:
-    """Q = ln F / (1 - F) (Prop. 1)."""
+    """Q = ln F / (1 - F) (Prop. 1).
+
+    Not scipy's, whose last bits differ: plans are compared to the bit when they are replayed.
+    """
     return np.log(F / (1 - F))
 
 

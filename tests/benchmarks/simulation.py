@@ -9,7 +9,8 @@ from time import process_time
 import numpy as np
 
 from dopl_core.experiments import metrics
-from dopl_core.experiments.runs import LEARNERS, Run
+from dopl_core.experiments.learners import LEARNERS
+from dopl_core.experiments.runs import Run
 from dopl_core.experiments.simulator import References, play_episode
 from dopl_core.world import SimulatedWorld
 

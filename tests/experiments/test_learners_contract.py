@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from dopl_core import environments
-from dopl_core.experiments.runs import LEARNERS, Run
+from dopl_core.experiments.learners import LEARNERS
+from dopl_core.experiments.runs import Run
+from dopl_core.learning.bandit import actions
 from dopl_core.learning.learner import Learner
 from dopl_core.world import SimulatedWorld
 
@@ -28,18 +30,21 @@ def begin(run: Run) -> tuple[Learner, SimulatedWorld]:
     return run.make_learner(bandit), SimulatedWorld(bandit, run.seed)
 
 
-def epochs(learner: Learner, world: SimulatedWorld, count: int) -> list[np.ndarray]:
-    """Play `count` epochs on from wherever learner and world are; all that was decided."""
+def epochs(
+    learner: Learner, world: SimulatedWorld, count: int, played: int = 0
+) -> list[np.ndarray]:
+    """Play `count` epochs where `played` were played before; all that was decided."""
     decided = []
-    for _ in range(count):
-        if learner.episode == 0 or learner.epoch == HORIZON:
+    for epoch in range(played, played + count):
+        h = epoch % HORIZON
+        if h == 0:
             learner.replan()
             world.begin(learner.episode, HORIZON)
         states = world.states
-        arms = learner.activate(states)
-        duels = learner.duels(states, arms)
-        learner.record(duels, world.answer(duels))
-        learner.observe(states, arms, world.step(arms))
+        arms = learner.activate(states, h)
+        duels = learner.duels(states, arms, h)
+        learner.count_duels(duels, world.answer(duels))
+        learner.count_moves(states, actions(arms, learner.n_arms), world.step(arms))
         decided += [arms, duels]
     return decided
 
@@ -73,9 +78,9 @@ def test_asking_what_to_do_changes_nothing(run: Run) -> None:
     learner, world = begin(run)
     epochs(learner, world, HORIZON + 3)
     before = learner.state()
-    once = [learner.activate(world.states)]
-    once.append(learner.duels(world.states, once[0]))
-    again = [learner.activate(world.states), learner.duels(world.states, once[0])]
+    once = [learner.activate(world.states, 3)]
+    once.append(learner.duels(world.states, once[0], 3))
+    again = [learner.activate(world.states, 3), learner.duels(world.states, once[0], 3)]
     assert same(once, again)
     after = learner.state()
     assert before.keys() == after.keys()
@@ -99,15 +104,15 @@ def test_a_learner_restored_from_plain_arrays_goes_on_to_the_bit(run: Run, stop:
     file.seek(0)
     saved = dict(np.load(file, allow_pickle=False))
     states, bandit = world.states, world.bandit
-    onwards = epochs(learner, world, 2 * HORIZON + 1)
+    onwards = epochs(learner, world, 2 * HORIZON + 1, stop)
 
     restored, world = run.make_learner(bandit), SimulatedWorld(bandit, run.seed)
     restored.restore(saved)
     world.states = states
-    if restored.epoch < HORIZON:
+    if stop % HORIZON:
         world.begin(restored.episode, HORIZON)
-        world.states, world._epoch = states, restored.epoch
-    assert same(onwards, epochs(restored, world, 2 * HORIZON + 1))
+        world.states, world._epoch = states, stop % HORIZON
+    assert same(onwards, epochs(restored, world, 2 * HORIZON + 1, stop))
     ends = learner.state(), restored.state()
     assert ends[0].keys() == ends[1].keys()
     assert same(list(ends[0].values()), list(ends[1].values()))

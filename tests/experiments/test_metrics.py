@@ -10,6 +10,7 @@ from dopl_core.experiments.baselines import MleLp, Oracle, Random
 from dopl_core.experiments.simulator import play_episode
 from dopl_core.experiments.whittle import MleQwic, MleWibql
 from dopl_core.learning.learner import Dopl
+from dopl_core.learning.preferences import win_chances
 from dopl_core.world import SimulatedWorld
 
 
@@ -33,7 +34,7 @@ def test_the_sign_is_the_authors_one_is_the_same_order_minus_one_the_opposite() 
 
 
 def test_preferences_are_example_1_of_the_paper() -> None:
-    F = metrics.matrix(np.array([[0.0, 0.85, 0.70, 1.15]]))
+    F = win_chances(np.array([[0.0, 0.85, 0.70, 1.15]]))
     assert F[0] == pytest.approx([0.5, 0.30, 0.33, 0.24], abs=0.005)
     assert np.allclose(F + F.T, 1)
 

@@ -7,7 +7,7 @@ from dopl_core.experiments import sweep
 from dopl_core.experiments.baselines import Oracle, Random
 from dopl_core.experiments.metrics import truth
 from dopl_core.experiments.simulator import References, play, play_episode
-from dopl_core.learning.bandit import Bandit
+from dopl_core.learning.bandit import Bandit, actions
 from dopl_core.world import SimulatedWorld
 
 
@@ -45,13 +45,13 @@ def test_an_episode_answered_at_its_end_is_the_same_as_answered_epoch_by_epoch()
         total = play_episode(at_once, worlds[0]) * 30
         step_by_step.replan()
         worlds[1].begin(step_by_step.episode, 30)
-        for _ in range(30):
+        for epoch in range(30):
             states = worlds[1].states
-            arms = step_by_step.activate(states)
+            arms = step_by_step.activate(states, epoch)
             total -= worlds[1].reward(arms)
-            duels = step_by_step.duels(states, arms)
-            step_by_step.record(duels, worlds[1].answer(duels))
-            step_by_step.observe(states, arms, worlds[1].step(arms))
+            duels = step_by_step.duels(states, arms, epoch)
+            step_by_step.count_duels(duels, worlds[1].answer(duels))
+            step_by_step.count_moves(states, actions(arms, 20), worlds[1].step(arms))
         assert total == pytest.approx(0)
         assert np.array_equal(at_once.wins, step_by_step.wins)
         assert np.array_equal(at_once.visits, step_by_step.visits)

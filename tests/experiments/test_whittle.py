@@ -90,8 +90,8 @@ def test_exploration_is_as_frequent_as_published(
         learner.replan()
     learner.priority = np.arange(5.0)[:, None] * np.ones(4)  # so the policy takes arms 3 and 4
     states, others = np.zeros(5, dtype=int), 0
-    for learner.epoch in range(2000):
-        others += learner.activate(states).tolist() != [3, 4]
+    for epoch in range(2000):
+        others += learner.activate(states, epoch).tolist() != [3, 4]
     assert others / 2000 == pytest.approx(0.9 * rate, rel=0.25)  # of 10 pairs, one is the policy's
 
 

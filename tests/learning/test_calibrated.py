@@ -241,9 +241,9 @@ def test_informative_duels_tell_more_than_a_random_star(episodes):
     twin = Dopl(20, 3, 8, horizon=5, design="informative")
     twin.restore(learner.state())
     states = np.arange(20) % 3
-    arms = learner.activate(states)
-    duels = learner.duels(states, arms)
-    assert (duels == twin.duels(states, arms)).all()
+    arms = learner.activate(states, 0)
+    duels = learner.duels(states, arms, 0)
+    assert (duels == twin.duels(states, arms, 0)).all()
     assert set(duels[:, [0, 2]].ravel().tolist()) == set(arms.tolist())
 
     def left_unknown(duels):
@@ -262,7 +262,7 @@ def test_informative_duels_tell_more_than_a_random_star(episodes):
     for seed in range(8):
         star = Dopl(20, 3, 8, horizon=5, seed=seed)
         star.replan()
-        stars.append(left_unknown(star.duels(states, arms)))
+        stars.append(left_unknown(star.duels(states, arms, 0)))
     assert left_unknown(duels) < np.mean(stars)
 
 

@@ -7,12 +7,15 @@ from dopl_core import environments
 from dopl_core.experiments.simulator import play
 from dopl_core.learning.learner import Dopl, rank
 from dopl_core.learning.planning import plan
-from dopl_core.world import TIE, SimulatedWorld
+from dopl_core.world import SimulatedWorld
 
 
 def dopl(bandit, **options):
     options = {"horizon": 5, "confidence": "paper", "engine": "highs"} | options
     return Dopl(bandit.n_arms, bandit.n_states, bandit.budget, **options)
+
+
+ZEROS = np.zeros(20, dtype=int)
 
 
 @pytest.fixture
@@ -43,21 +46,22 @@ def test_an_epoch_is_a_function_of_seed_episode_and_epoch(cpap, design):
     for learner in (first, second):
         learner.replan()
     states = np.arange(20) % 3
-    assert (first.activate(states) == second.activate(states)).all()
-    arms = first.activate(states)
-    assert (first.duels(states, arms) == second.duels(states, arms)).all()
-    assert (first.duels(states, arms) == first.duels(states, arms)).all()
+    for epoch in range(5):
+        arms = first.activate(states, epoch)
+        assert (arms == second.activate(states, epoch)).all()
+        assert (first.duels(states, arms, epoch) == second.duels(states, arms, epoch)).all()
+        assert (first.duels(states, arms, epoch) == first.duels(states, arms, epoch)).all()
     third = dopl(cpap, design=design, seed=5)
     third.restore(first.state())
-    assert (first.duels(states, arms) != third.duels(states, arms)).any()
+    assert (first.duels(states, arms, 0) != third.duels(states, arms, 0)).any()
 
 
 def test_duels_are_between_activated_arms_in_their_present_states(cpap):
     learner, _ = played(cpap, 2)
     learner.replan()
     states = np.arange(20) % 3
-    arms = learner.activate(states)
-    duels = learner.duels(states, arms)
+    arms = learner.activate(states, 0)
+    duels = learner.duels(states, arms, 0)
     assert len(set(arms.tolist())) == 8
     assert duels.shape == (7, 4)
     assert set(duels[:, [0, 2]].ravel().tolist()) == set(arms.tolist())
@@ -72,10 +76,8 @@ def test_the_best_ranked_are_activated_and_equals_by_lot(cpap):
     learner.priority[3], learner.priority[7] = 2, 1
     states = np.zeros(20, dtype=int)
     times = np.zeros(20)
-    for _ in range(200):
-        arms = learner.activate(states)
-        times[arms] += 1
-        learner.observe(states, arms, states)
+    for epoch in range(200):
+        times[learner.activate(states, epoch)] += 1
     assert times[3] == times[7] == 200
     rest = np.delete(times, [3, 7])
     assert rest.sum() == 200 * 6
@@ -93,13 +95,12 @@ def test_undo_leaves_no_trace(cpap):
     learner, _ = played(cpap, 2)
     learner.replan()
     states = np.arange(20) % 3
-    duels = learner.duels(states, learner.activate(states))
+    duels = learner.duels(states, learner.activate(states, 0), 0)
     before = learner.state()
-    winners = duels[:, 0].copy()
-    winners[:2] = TIE
-    learner.record(duels, winners)
+    credit = np.array([0.5, 0.5, 1, 1, 1, 0, 0])
+    learner.count_duels(duels, credit)
     assert (learner.wins != before["wins"]).any()
-    learner.forget(duels, winners)
+    learner.count_duels(duels, credit, -1)
     after = learner.state()
     assert before.keys() == after.keys()
     assert all((before[key] == after[key]).all() for key in before)
@@ -129,11 +130,11 @@ def test_the_reference_stays_unless_it_may_move(cpap):
     fresh.replan()
     assert fresh.preferences.reference is None
     duel = np.array([[2, 1, 5, 0]])
-    fresh.record(duel, np.array([5]))
+    fresh.count_duels(duel, [0.0])
     fresh.replan()
     assert fresh.preferences.reference == 2 * 3 + 1
     for _ in range(5):
-        fresh.record(np.array([[4, 0, 5, 0]]), np.array([5]))
+        fresh.count_duels([[4, 0, 5, 0]], [0.0])
     fresh.replan()
     assert fresh.preferences.reference == 2 * 3 + 1
 
@@ -152,16 +153,14 @@ def test_with_the_truth_known_the_plan_is_the_lps(cpap):
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        (
-            lambda x: x.record([[0, 0, 1, 0]], [2]),
-            "arm 2 was not asked about; it was arm 0 against arm 1",
-        ),
-        (lambda x: x.record([[0, 3, 1, 0]], [0]), "states of 3"),
-        (lambda x: x.record([[1, 0, 1, 0]], [1]), "two different arms"),
-        (lambda x: x.observe([0] * 20, [0], [3] + [0] * 19), "next states: arm 0 is in state 3"),
-        (lambda x: x.observe([0] * 19, [0], [0] * 20), "one state for each of 20 arms"),
-        (lambda x: x.activate([-1] + [0] * 19), "arm 0 is in state -1"),
-        (lambda x: x.activate([0.5] * 20), "states are numbered 0 to 2"),
+        (lambda x: x.count_duels([[0, 0, 1, 0]], [2]), "1 where the left has won"),
+        (lambda x: x.count_duels([[0, 0, 1, 0]], [1, 1]), "of 1 duels"),
+        (lambda x: x.count_duels([[0, 3, 1, 0]], [0]), "states of 3"),
+        (lambda x: x.count_duels([[0, 0, 1, 0], [1, 0, 1, 0]], [1, 1]), "two different arms"),
+        (lambda x: x.count_moves(ZEROS, ZEROS, [3] + [0] * 19), "next states: arm 0 is in state 3"),
+        (lambda x: x.count_moves([0] * 19, ZEROS, ZEROS), "one state for each of 20 arms"),
+        (lambda x: x.activate([-1] + [0] * 19, 0), "arm 0 is in state -1"),
+        (lambda x: x.activate([0.5] * 20, 0), "states are numbered 0 to 2"),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(cpap, call, reason):
@@ -178,11 +177,11 @@ def test_an_episode_begins_with_a_plan_and_ends_after_its_horizon(cpap):
     learner = dopl(cpap, horizon=1)
     states = np.zeros(20, dtype=int)
     with pytest.raises(ValueError, match="no plan yet"):
-        learner.activate(states)
+        learner.activate(states, 0)
     learner.replan()
-    learner.observe(states, learner.activate(states), states)
+    assert len(learner.activate(states, 0)) == 8
     with pytest.raises(ValueError, match="episode 1 is over after 1 epochs"):
-        learner.activate(states)
+        learner.activate(states, 1)
 
 
 @pytest.mark.parametrize(

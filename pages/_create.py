@@ -1,15 +1,20 @@
 """The form that makes a study, with a duel as its annotators will see it."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import streamlit as st
 
 from dopl_core import environments
 from dopl_core.learning.bandit import State
+from dopl_core.learning.learner import Confidence
+from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.studies import service
 from dopl_core.studies.replies import side_of
-from pages import _shared as ui
+from pages._backend import store
+from pages._duels import show_pair
+from pages._trouble import said_plainly
+from pages._words import plain
 
 EXAMPLE = Path(__file__).parent.parent / "data" / "rosters" / "clinic.csv"
 
@@ -23,14 +28,14 @@ def form() -> None:
         required=True,
         key="world",
     )
-    with ui.said_plainly():
+    with said_plainly():
         config = simulated() if world == "A simulated world" else observed()
         if config is None:
             return
         st.markdown("**A duel as annotators see it**")
         preview(config)
         if st.button("Create the study", type="primary", key="create"):
-            study = service.create_study(ui.store(), config)
+            study = service.create_study(store(), config)
             st.query_params["study"] = study
             st.rerun()
 
@@ -42,7 +47,7 @@ def simulated() -> service.StudyConfig:
     name = titles[title]
     bandit = environments.load(name)
     st.caption(
-        f"{bandit.n_arms} simulated {ui.plain(bandit.noun)}s who move between {bandit.n_states} "
+        f"{bandit.n_arms} simulated {plain(bandit.noun)}s who move between {bandit.n_states} "
         "states by themselves: for trying things out and for teaching."
     )
     given = questions(name, bandit.title, bandit.question, bandit.noun)
@@ -109,42 +114,45 @@ def rules(key: str, arms: int, budget: int, states: list[State]) -> dict[str, An
         "ratings": right.number_input("People who answer each duel", 1, 20, 1, key=f"rat {key}"),
     }
     with st.expander("More choices"):
-        left, right = st.columns(2)
-        chosen |= {
-            "ties_allowed": left.checkbox('Allow "equal" as an answer', key=f"ties {key}"),
-            "practice": right.checkbox("Begin with three practice duels", True, key=f"prac {key}"),
-            "horizon": left.number_input(
-                "Epochs between plans", 1, 1000, 5 if key != "roster" else 1, key=f"hor {key}"
-            ),
-            "episodes": right.number_input(
-                "Plans in all (0: until you close it)", 0, 10_000, 0, key=f"epi {key}"
-            ),
-            "repeat_every": left.number_input(
-                "Ask everybody one of their own again every so many answers (0: never)",
-                *(0, 1000, 0),
-                key=f"rep {key}",
-            ),
-            "lease_seconds": float(
-                right.number_input(
-                    "Seconds until an unanswered duel goes to others",
-                    10,
-                    86_400,
-                    120,
-                    key=f"l {key}",
-                )
-            ),
-            "confidence": left.selectbox(
-                "Confidence",
-                ["calibrated", "paper"],
-                key=f"conf {key}",
-                help="calibrated learns from hundreds of answers, the paper's from ten thousands",
-            ),
-            "design": right.selectbox(
-                "Which pairs to ask", ["star", "tree", "informative"], key=f"des {key}"
-            ),
-            "seed": left.number_input("Seed", 0, 2**31, 0, key=f"seed {key}"),
-        }
-    return chosen
+        return chosen | more_rules(key)
+
+
+def more_rules(key: str) -> dict[str, Any]:
+    """What few owners need to change."""
+    left, right = st.columns(2)
+    return {
+        "ties_allowed": left.checkbox('Allow "equal" as an answer', key=f"ties {key}"),
+        "practice": right.checkbox("Begin with three practice duels", True, key=f"prac {key}"),
+        "horizon": left.number_input(
+            "Epochs between plans", 1, 1000, 5 if key != "roster" else 1, key=f"hor {key}"
+        ),
+        "episodes": right.number_input(
+            "Plans in all (0: until you close it)", 0, 10_000, 0, key=f"epi {key}"
+        ),
+        "repeat_every": left.number_input(
+            "Ask everybody one of their own again every so many answers (0: never)",
+            *(0, 1000, 0),
+            key=f"rep {key}",
+        ),
+        "lease_seconds": float(
+            right.number_input(
+                "Seconds until an unanswered duel goes to others", 10, 86_400, 120, key=f"l {key}"
+            )
+        ),
+        "confidence": left.selectbox(
+            "Confidence",
+            get_args(Confidence),
+            key=f"conf {key}",
+            help="calibrated learns from hundreds of answers, the paper's from ten thousands",
+        ),
+        "design": right.selectbox(
+            "Which pairs to ask",
+            list(DESIGNS),
+            format_func=lambda name: DESIGNS[name].label,
+            key=f"des {key}",
+        ),
+        "seed": left.number_input("Seed", 0, 2**31, 0, key=f"seed {key}"),
+    }
 
 
 def preview(config: service.StudyConfig) -> None:
@@ -156,6 +164,6 @@ def preview(config: service.StudyConfig) -> None:
     else:
         pair = [(0, 0), (1, config.n_states - 1)]
     with st.container(border=True):
-        st.markdown(f"**{ui.plain(config.question)}**")
+        st.markdown(f"**{plain(config.question)}**")
         left, right = (side_of(config, arm, state, {}) for arm, state in pair)
-        ui.show_pair(config, left, right, 1, 0, key="card-preview")
+        show_pair(config, left, right, 1, 0, key="card-preview")

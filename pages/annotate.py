@@ -2,30 +2,42 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import streamlit as st
 
-from dopl_core.studies import service
+from dopl_core.studies import findings, service
 from dopl_core.studies.service import Ask, Finished, Waiting
-from pages import _shared as ui
+from pages._backend import planner, store
+from pages._downloads import csv_button
+from pages._duels import make_trial, open_duels, show_pair
+from pages._trouble import safely, said_plainly, show_trouble
+from pages._who import seat, still_invited
+from pages._words import plain
 
-seat = ui.seat()
-if seat is None:
+KEYS = Path(__file__).parent / "keys.js"
+
+here = seat()
+if here is None:
     st.title("Annotate", anchor=False)
-    running = [s for s in service.list_studies(ui.store()) if s.status == "running"]
+    running = [s for s in service.list_studies(store()) if s.status == "running"]
     for study in running:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             st.text(study.title, width="stretch")
             if st.button("Answer duels", key=f"open-{study.id}"):
-                ui.open_duels(study.id)
+                open_duels(study.id)
     st.markdown("Invite others on the Studies page." if running else "No study is running.")
     if st.button("Try it with simulated patients", type="secondary" if running else "primary"):
-        ui.open_duels(ui.make_trial())
+        with said_plainly():
+            open_duels(make_trial())
     st.stop()
 
-study_id, me = seat
-with ui.said_plainly(stop=True):
-    config = service.get_study(ui.store(), study_id).config
+study_id, me = here
+with said_plainly(stop=True):
+    config = service.get_study(store(), study_id).config
+# What this page remembers between clicks. poll: seconds until the board looks again by itself, or
+# None;  note: the line under the cards;  shown: the impression on the page, and since when;
+# taken_back: the last impression (or round) at which undo was clicked;  paused, revoked: flags
 mine = st.session_state.setdefault(f"seat {study_id} {me}", {"poll": None, "note": ""})
 
 WAITS = {
@@ -39,34 +51,32 @@ WAITS = {
 
 def choose(ask: Ask, outcome: str) -> None:
     """One click: on disk before anything is drawn."""
-    if not ui.still_invited():
+    if not still_invited():
         mine["revoked"] = True
         return
+    mine["note"] = ""
     took = int(1000 * (time.monotonic() - mine["shown"][1]))
-    try:
-        receipt = service.answer(ui.store(), ask.impression, outcome, response_ms=took)
-    except ValueError as error:  # the study is gone, or the disk is full: nothing was changed
-        mine["note"] = str(error)
-        return
-    if receipt.plan_due:
-        ui.planner().ask(study_id)
+    receipt = service.answer(store(), ask.impression, outcome, response_ms=took)
     mine["note"] = receipt.message
     if receipt.saved and ask.purpose == "practice" and outcome in ("left", "right"):
         better = ask.left if ask.expected == "left" else ask.right
         verdict = "Yes" if outcome == ask.expected else "Not quite"
         mine["note"] = f"{verdict}: {better.label} was doing better ({better.state})."
+    if receipt.plan_due:
+        planner().ask(study_id)
 
 
 def take_back(impression: int) -> None:
     if mine.get("taken_back") != impression:  # a double click takes back one answer
+        mine["note"] = ""
+        again = service.undo(store(), study_id, me)
         mine["taken_back"] = impression
-        again = service.undo(ui.store(), study_id, me)
         mine["note"] = "Taken back. Here it is again." if again else "Too late to take it back."
 
 
 def skip_practice() -> None:
-    service.skip_practice(ui.store(), study_id, me)
     mine["note"] = ""
+    service.skip_practice(store(), study_id, me)
 
 
 def pause(on: bool) -> None:
@@ -75,14 +85,16 @@ def pause(on: bool) -> None:
 
 @st.fragment(run_every=mine["poll"])
 def board() -> None:
-    if mine.get("revoked") or (mine["poll"] and not ui.still_invited()):
+    """What the person sees and does, drawn anew by itself after a click and while it waits."""
+    if mine.get("revoked") or (mine["poll"] and not still_invited()):
         st.rerun()
+    show_trouble()
     if mine.get("paused"):
         st.subheader("Paused", anchor=False)
         st.markdown("Your answers are saved. Go on now, or come back later by the same link.")
-        st.button("Go on", type="primary", on_click=pause, args=(False,), key="go-on")
+        st.button("Go on", type="primary", on_click=safely(pause), args=(False,), key="go-on")
         return
-    with ui.said_plainly(stop=True):
+    with said_plainly(stop=True):
         reply = next_reply()
     poll = None
     if isinstance(reply, Waiting):
@@ -98,11 +110,11 @@ def board() -> None:
 
 def next_reply() -> Ask | Waiting | Finished:
     """What to show now; a plan that is due is waited for while the page says so."""
-    reply = service.next_duel(ui.store(), study_id, me)
+    reply = service.next_duel(store(), study_id, me)
     if isinstance(reply, Waiting) and reply.reason == "plan":
         with st.spinner(WAITS["plan"]):
-            ui.planner().wait(study_id, seconds=2.0)
-        reply = service.next_duel(ui.store(), study_id, me)
+            planner().wait(study_id, seconds=2.0)
+        reply = service.next_duel(store(), study_id, me)
     return reply
 
 
@@ -113,28 +125,20 @@ def show_duel(ask: Ask) -> None:
     practice = ask.purpose == "practice"
     if practice:
         st.text("Practice: these answers do not count.")
-    boxes = ui.show_pair(config, ask.left, ask.right, ask.episode, ask.epoch)
+    boxes = show_pair(config, ask.left, ask.right, ask.episode, ask.epoch)
     for box, which, side in zip(boxes, ("left", "right"), (ask.left, ask.right), strict=True):
         # The impression in the key: a second click on a button that is gone hits nothing.
         box.button(
-            ui.plain(side.label),
+            plain(side.label),
             key=f"{which}-{ask.impression}",
             shortcut=which.capitalize(),
             type="primary",
             width="stretch",
-            on_click=choose,
+            on_click=safely(choose),
             args=(ask, which),
         )
     with st.container(horizontal=True, horizontal_alignment="center"):
-        number = ask.impression
-        by_key("Can't tell", f"skip-{number}", "S", choose, ask, "skip")
-        if config.ties_allowed:
-            by_key("Equal", f"tie-{number}", "T", choose, ask, "tie")
-        if ask.can_undo:
-            by_key("Undo", f"undo-{number}", "U", take_back, number)
-        if practice:
-            st.button("Skip practice", key="skip-practice", on_click=skip_practice)
-        st.button("Pause", key="pause", type="tertiary", on_click=pause, args=(True,))
+        show_other_buttons(ask)
     with st.container(key="note"):
         st.text(mine["note"] or " ")
     if not practice:
@@ -142,8 +146,21 @@ def show_duel(ask: Ask) -> None:
         st.progress(ask.done / max(1, ask.total), text=words)
 
 
+def show_other_buttons(ask: Ask) -> None:
+    """All that can be done with a duel but choosing a side."""
+    number = ask.impression
+    by_key("Can't tell", f"skip-{number}", "S", choose, ask, "skip")
+    if config.ties_allowed:
+        by_key("Equal", f"tie-{number}", "T", choose, ask, "tie")
+    if ask.can_undo:
+        by_key("Undo", f"undo-{number}", "U", take_back, number)
+    if ask.purpose == "practice":
+        st.button("Skip practice", key="skip-practice", on_click=safely(skip_practice))
+    st.button("Pause", key="pause", type="tertiary", on_click=safely(pause), args=(True,))
+
+
 def by_key(label: str, key: str, shortcut: str, do: Callable[..., None], *args: object) -> None:
-    st.button(label, key=key, shortcut=shortcut, on_click=do, args=args)
+    st.button(label, key=key, shortcut=shortcut, on_click=safely(do), args=args)
 
 
 def show_rest(reply: Waiting | Finished) -> None:
@@ -155,12 +172,25 @@ def show_rest(reply: Waiting | Finished) -> None:
     if reason != "over":
         st.caption("This page goes on by itself.")
     if not soon:
-        ui.own_numbers(study_id, me)
+        own_numbers()
     if isinstance(reply, Waiting) and reply.can_undo:
         by_key("Undo my last answer", f"undo-{reply.own}", "U", take_back, -reply.own)
 
 
-st.header(ui.plain(config.question), anchor=False)
+def own_numbers() -> None:
+    """The person's own answers: how many, how fast, and all of them as CSV."""
+    own = service.answers(store(), study_id, me)
+    given = findings.given(own)
+    if given.empty:
+        return
+    with st.container(horizontal=True, key="numbers"):
+        st.metric("Your answers", len(given), width="content")
+        st.metric("Median time", f"{given.response_ms.median() / 1000:.1f} s", width="content")
+        st.metric("Could not tell", f"{(given.outcome == 'skip').mean():.0%}", width="content")
+    csv_button("My answers (CSV)", own, "my-answers.csv")
+
+
+st.header(plain(config.question), anchor=False)
 board()
 with st.expander("How to judge"):
     if config.instructions:
@@ -168,4 +198,4 @@ with st.expander("How to judge"):
     st.markdown("Pick the one who is doing better as the cards show it, not whom you like better.")
     for state in config.states:
         st.text(f"{state.label}: {state.description}" if state.description else state.label)
-st.html(f"<script>{(ui.HERE / 'keys.js').read_text()}</script>", unsafe_allow_javascript=True)
+st.html(f"<script>{KEYS.read_text()}</script>", unsafe_allow_javascript=True)

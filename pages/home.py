@@ -2,10 +2,13 @@
 
 import streamlit as st
 
+from dopl_core import environments
 from dopl_core.studies import cards
-from pages import _shared as ui
+from pages._duels import make_trial, open_duels
+from pages._trouble import said_plainly
+from pages._who import owner_only
 
-ui.owner_only()
+owner_only()
 
 st.title("Whom to help next, learned from simple questions")
 st.markdown(
@@ -14,7 +17,8 @@ st.markdown(
     "names those to help now, within your budget."
 )
 
-low, high = (cards.draw("cpap", state, 1, 0, 1, 0).charts[0] for state in (0, 2))
+states = [state.label for state in environments.load("cpap").states]
+low, high = (cards.draw("cpap", states, state, seed=1).charts[0] for state in (0, 2))
 st.html(
     '<div class="dopl-hero" role="img" aria-label="Two patients\' nights side by side; the better '
     'one is chosen; the answers become a list of whom to help next.">'
@@ -30,7 +34,8 @@ with doors[0].container(border=True, height="stretch"):
     st.subheader("Try it", anchor=False)
     st.markdown("Answer duels about 20 simulated CPAP patients. No set-up, nothing to read.")
     if st.button("Try it now", type="primary", width="stretch", key="try"):
-        ui.open_duels(ui.make_trial())
+        with said_plainly():
+            open_duels(make_trial())
 with doors[1].container(border=True, height="stretch"):
     st.subheader("Run a study", anchor=False)
     st.markdown("Bring a roster or pick a simulated world, invite people, get this week's list.")

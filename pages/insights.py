@@ -5,12 +5,15 @@ import streamlit as st
 
 from dopl_core.studies import findings, service
 from dopl_core.studies.findings import Finding
-from pages import _shared as ui
+from pages._backend import store
+from pages._downloads import csv_button
+from pages._who import owner_only
+from pages._words import plain
 
-ui.owner_only()
+owner_only()
 
 st.title("Insights", anchor=False)
-studies = {study.id: study for study in service.list_studies(ui.store())}
+studies = {study.id: study for study in service.list_studies(store())}
 if not studies:
     st.markdown("There is no study yet. Make one, or try one, and come back after some answers.")
     if st.button("Make a study", type="primary"):
@@ -34,15 +37,15 @@ MOST, MOST_GROUPS = 40, 8  # arms and groups in one picture; their data have the
 def show(finding: Finding, name: str, chart: alt.Chart | alt.LayerChart | None) -> None:
     """A finding: its title, its chart or table, its data."""
     with st.container(border=True, height="stretch"):
-        st.markdown(f"**{ui.plain(finding.title)}**")
+        st.markdown(f"**{plain(finding.title)}**")
         if chart is None:
             st.dataframe(finding.data, hide_index=True)
         elif len(finding.data):
             st.altair_chart(chart)
         if len(finding.data):
-            st.download_button(
-                "Data (CSV)", ui.csv(finding.data), f"{study.id}-{name}.csv", "text/csv",
-                type="tertiary", icon=":material/download:", key=f"csv-{name}",
+            csv_button(
+                "Data (CSV)", finding.data, f"{study.id}-{name}.csv", key=f"csv-{name}",
+                type="tertiary", icon=":material/download:",
             )  # fmt: skip
 
 
@@ -51,7 +54,8 @@ def shares(name: str, title: str) -> alt.X:
 
 
 def people() -> None:
-    answers = findings.given(service.answers(ui.store(), study.id))
+    everything = service.answers(store(), study.id)
+    answers = findings.given(everything)
     if answers.empty:
         st.markdown("Nobody has answered yet.")
         return
@@ -78,16 +82,17 @@ def people() -> None:
         dots = base.mark_point(filled=True, size=70).encode(shares("left_share:Q", axis), person)
         show(found, "left-share", half + reach + dots)
     with right:
-        found = findings.agreement(service.agreement(ui.store(), study.id))
+        found = findings.agreement(service.agreement(everything))
         bars = alt.Chart(found.data).mark_bar(size=14)
         said = shares("agreement:Q", "share of pairs of people who say the same")
         show(found, "agreement", bars.encode(said, alt.Y("duels:Q", title="duels")))
-    show(findings.people(service.annotators(ui.store(), study.id)), "people", None)
+    show(findings.people(service.annotators(everything)), "people", None)
 
 
 def learner() -> None:
-    beliefs = service.beliefs(ui.store(), study.id)
-    plans = service.plans(ui.store(), study.id)
+    now = service.load_learner(store(), study.id)
+    beliefs = service.beliefs(study.config, now)
+    plans = service.plans(store(), study.id)
     found = findings.strengths(beliefs)
     show(found, "strengths", dots(found))
     left, right = st.columns(2)
@@ -104,7 +109,7 @@ def learner() -> None:
         worth = alt.Y("worth:Q", title="believed worth an epoch", scale=alt.Scale(zero=False))
         who = alt.Color("who:N", title=None, legend=alt.Legend(orient="top"))
         show(found, "worth", line.encode(number, worth, who))
-    found = findings.moves(service.transitions(ui.store(), study.id))
+    found = findings.moves(service.transitions(study.config, now))
     show(found, "transitions", grid(found))
     show(findings.decisions(beliefs), "plan", None)
 

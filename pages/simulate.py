@@ -1,24 +1,22 @@
 """Simulate: let learners play simulated worlds, watch the curves grow, compare."""
 
+from typing import get_args
+
 import altair as alt
 import streamlit as st
 
 from dopl_core import environments
 from dopl_core.experiments import background as simulations
 from dopl_core.experiments.background import Settings, Simulation
-from dopl_core.experiments.runs import LEARNERS
-from pages import _shared as ui
+from dopl_core.experiments.learners import LEARNERS
+from dopl_core.learning.learner import Confidence
+from pages._downloads import csv_button
+from pages._trouble import safely, said_plainly, show_trouble
+from pages._who import owner_only
+from pages._words import plain
 
-ui.owner_only()
+owner_only()
 
-NAMES = {
-    "dopl": "DOPL",
-    "oracle": "Oracle (knows everything)",
-    "random": "Random help",
-    "mle_lp": "MLE + LP",
-    "mle_wibql": "MLE + WIBQL",
-    "mle_qwic": "MLE + QWIC",
-}
 MEASURES = {
     "reward": "reward an epoch",
     "cumulative_regret": "cumulative regret",
@@ -37,16 +35,19 @@ def start_form() -> None:
             index=names.index("cpap"),
             format_func=lambda name: environments.load(name).title,
         )
-        confidence = middle.selectbox("Confidence of DOPL", ["calibrated", "paper"])
+        confidence = middle.selectbox("Confidence of DOPL", get_args(Confidence))
         seeds = right.number_input("Seeds", 1, 50, 3, help="How often, each time with other luck")
         learners = st.multiselect(
-            "Learners", LEARNERS, ["dopl", "random"], format_func=lambda name: NAMES[name]
+            "Learners",
+            list(LEARNERS),
+            ["dopl", "random"],
+            format_func=lambda name: LEARNERS[name].label,
         )
         left, right = st.columns(2)
         episodes = left.number_input("Episodes (plans)", 1, 100_000, 60)
         horizon = right.number_input("Epochs an episode", 1, 10_000, 5)
         if st.form_submit_button("Start", type="primary", icon=":material/play_arrow:"):
-            with ui.said_plainly():
+            with said_plainly():
                 given = Settings(environment, tuple(learners), confidence, episodes, horizon, seeds)
                 st.session_state.compared = [simulations.start(given)]
 
@@ -54,33 +55,34 @@ def start_form() -> None:
 def progress(number: int, simulation: Simulation) -> None:
     """How far it is, and what can be done with it."""
     with st.container(border=True):
-        st.markdown(f"**{number}: {ui.plain(simulation.title)}**")
+        st.markdown(f"**{number}: {plain(simulation.title)}**")
         words = f"{simulation.status}: {simulation.done} of {simulation.total} episodes"
         if simulation.seconds_left is not None:
             words += f", about {duration(simulation.seconds_left)} left"
         st.progress(min(1.0, simulation.done / simulation.total), text=words)
         if simulation.trouble:
-            st.error(ui.plain(simulation.trouble))
+            st.error(plain(simulation.trouble))
         with st.container(horizontal=True):
-            key = simulation.id
-            if simulation.status == "running":
-                st.button("Stop", key=f"stop-{key}", on_click=simulations.stop, args=(simulation,))
-            elif simulation.status != "finished":
-                st.button("Go on", key=f"on-{key}", on_click=simulations.go_on, args=(simulation,))
-            st.download_button(
-                "Rows (CSV)", lambda: ui.csv(simulation.rows()), f"{key}-episodes.csv", "text/csv",
-                key=f"rows-{key}",
-            )  # fmt: skip
-            if simulation.done:
-                st.download_button(
-                    "Picture (PNG)", lambda: simulations.picture(simulation), f"{key}.png",
-                    "image/png", key=f"png-{key}",
-                )  # fmt: skip
-            if simulation.status != "running":
-                st.button(
-                    "Delete", key=f"del-{key}", on_click=simulations.delete, args=(simulation,),
-                    type="tertiary",
-                )  # fmt: skip
+            buttons(simulation)
+
+
+def buttons(simulation: Simulation) -> None:
+    key, args = simulation.id, (simulation,)
+    if simulation.status == "running":
+        st.button("Stop", key=f"stop-{key}", on_click=safely(simulations.stop), args=args)
+    elif simulation.status != "finished":
+        st.button("Go on", key=f"on-{key}", on_click=safely(simulations.go_on), args=args)
+    csv_button("Rows (CSV)", simulation.rows, f"{key}-episodes.csv", key=f"rows-{key}")
+    if simulation.done:
+        st.download_button(
+            "Picture (PNG)", lambda: simulations.picture(simulation), f"{key}.png",
+            "image/png", key=f"png-{key}",
+        )  # fmt: skip
+    if simulation.status != "running":
+        st.button(
+            "Delete", key=f"del-{key}", on_click=safely(simulations.delete), args=args,
+            type="tertiary",
+        )  # fmt: skip
 
 
 def duration(seconds: float) -> str:
@@ -93,6 +95,7 @@ st.title("Simulate", anchor=False)
 start_form()
 everything = {found.id: found for found in simulations.find_all()}
 if not everything:
+    show_trouble()
     st.markdown("Nothing was simulated yet.")
     st.stop()
 picked = [name for name in st.session_state.get("compared", []) if name in everything]
@@ -106,7 +109,11 @@ running = any(everything[name].status == "running" for name in compared)
 
 @st.fragment(run_every=1.0 if running else None)
 def results() -> None:
-    shown = [simulations.find(name) for name in compared]
+    show_trouble()
+    try:
+        shown = [simulations.find(name) for name in compared]
+    except ValueError:  # one was deleted just now: choose again among those there are
+        st.rerun()
     if running != any(simulation.status == "running" for simulation in shown):
         st.rerun()  # to look every second, or no more
     for number, simulation in enumerate(shown, 1):
@@ -120,7 +127,7 @@ def results() -> None:
         return
     if measure == "reward":
         st.markdown(f"**{simulations.finding(data)}**")
-    data["curve"] = data.learner.map(NAMES)
+    data["curve"] = data.learner.map({name: kind.label for name, kind in LEARNERS.items()})
     if len(shown) > 1:
         data["curve"] = data.run + ": " + data.curve
     st.altair_chart(
@@ -132,7 +139,7 @@ def results() -> None:
             alt.Color("curve:N", title=None, sort=None, legend=alt.Legend(orient="top", columns=3)),
         )
     )
-    st.download_button("Curves (CSV)", ui.csv(data), "curves.csv", "text/csv")
+    csv_button("Curves (CSV)", data, "curves.csv")
 
 
 results()

@@ -1,6 +1,8 @@
 """Studies: make them, invite people, see whom to help, say how everybody is, keep the data."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import pandas as pd
 import streamlit as st
@@ -8,9 +10,14 @@ import streamlit as st
 from dopl_core.studies import access, findings, service
 from dopl_core.studies.service import Study
 from pages import _create
-from pages import _shared as ui
+from pages._backend import planner, run_beside, store
+from pages._downloads import csv_button
+from pages._duels import open_duels
+from pages._trouble import safely, said_plainly, show_trouble
+from pages._who import owner_only
+from pages._words import plain
 
-ui.owner_only()
+owner_only()
 
 WAITS = {
     "annotators": "waiting for answers",
@@ -23,7 +30,7 @@ WAITS = {
 def everything() -> None:
     """All studies, and the ways to get another."""
     st.title("Studies", anchor=False)
-    studies = service.list_studies(ui.store())
+    studies = service.list_studies(store())
     listed, new, imported = st.tabs(
         [f"Your studies ({len(studies)})", "New study", "Import"],
         default="New study" if not studies else None,
@@ -48,8 +55,8 @@ def import_bundle() -> None:
     st.markdown("A bundle is a zip that was exported from a study, here or elsewhere.")
     upload = st.file_uploader("Bundle (zip)", type="zip", key="bundle")
     if upload and st.button("Import", type="primary", key="import"):
-        with ui.said_plainly():
-            st.query_params["study"] = service.import_bundle(ui.store(), upload.getvalue())
+        with said_plainly():
+            st.query_params["study"] = service.import_bundle(store(), upload.getvalue())
             st.rerun()
 
 
@@ -63,11 +70,12 @@ def one(study: Study) -> None:
     if st.button("All studies", icon=":material/arrow_back:", type="tertiary"):
         del st.query_params["study"]
         st.rerun()
-    st.title(ui.plain(study.title), anchor=False)
+    st.title(plain(study.title), anchor=False)
+    show_trouble()
     numbers(study.id)
     with st.container(horizontal=True):
         if st.button("Answer duels", type="primary", disabled=study.status != "running"):
-            ui.open_duels(study.id)
+            open_duels(study.id)
         if st.button("Insights", icon=":material/insights:"):
             st.switch_page("pages/insights.py", query_params={"study": study.id})
         status_buttons(study)
@@ -91,9 +99,10 @@ def one(study: Study) -> None:
 @st.fragment(run_every=3.0)
 def numbers(study_id: str) -> None:
     """How far it is, live."""
-    study = service.get_study(ui.store(), study_id)
+    with said_plainly(stop=True):
+        study = service.get_study(store(), study_id)
     if study.plan_due:
-        ui.planner().ask(study_id)  # the server was stopped before it could
+        planner().ask(study_id)  # the server was stopped before it could
     with st.container(horizontal=True, key="numbers"):
         st.metric("Answers", study.answers, width="content")
         st.metric("This round", f"{study.given} of {study.asked}", width="content")
@@ -113,18 +122,18 @@ def status_buttons(study: Study) -> None:
         act("Go on without the missing answers", "go-on", service.close_duels, study)
 
 
-def act(label: str, key: str, do, study: Study) -> None:
-    st.button(label, key=key, on_click=do, args=(ui.store(), study.id))
+def act(label: str, key: str, do: Callable[..., None], study: Study) -> None:
+    st.button(label, key=key, on_click=safely(do), args=(store(), study.id))
 
 
 def help_now(study: Study) -> None:
-    table = findings.help_table(service.epoch_list(ui.store(), study.id))
+    table = findings.help_table(service.epoch_list(store(), study.id))
     st.markdown(
         f"**{len(table)} of {study.config.n_arms} to help now**, the most urgent first, by plan "
         f"{study.episode}."
     )
     st.dataframe(table, hide_index=True, column_config={"why": st.column_config.Column(width=420)})
-    st.download_button("This list (CSV)", ui.csv(table), f"{study.id}-list.csv", "text/csv")
+    csv_button("This list (CSV)", table, f"{study.id}-list.csv")
 
 
 def report(study: Study) -> None:
@@ -137,7 +146,7 @@ def report(study: Study) -> None:
         f"**Epoch {study.epoch + 1} of {config.horizon}:** after helping those on the list, say "
         "where everybody is now. Everybody starts where they were; change what has changed."
     )
-    now = service.present_states(ui.store(), study.id)
+    now = service.present_states(store(), study.id)
     rows = [(arm.id, arm.label, now[arm.id]) for arm in config.arms]
     labels = [state.label for state in config.states]
     edited = st.data_editor(
@@ -155,15 +164,15 @@ def report(study: Study) -> None:
         "or a CSV with id and state, and what is newly known", type="csv", key="report-file"
     )
     if upload and st.button("Report this file", key="report-csv"):
-        with ui.said_plainly():
+        with said_plainly():
             read = service.read_report(upload.getvalue(), config, upload.name)
             send_report(study, read.states, read.columns)
 
 
 def send_report(study: Study, states: dict[str, str], columns=None) -> None:
-    with ui.said_plainly():
-        if service.observe(ui.store(), study.id, states, columns):
-            ui.planner().wait(study.id, seconds=20)
+    with said_plainly():
+        if service.observe(store(), study.id, states, columns):
+            planner().wait(study.id, seconds=20)
         st.rerun()
 
 
@@ -171,11 +180,11 @@ def invites(study: Study) -> None:
     """A link for each person; it is shown once, for only its hash is kept."""
     name = st.text_input("Name of the person to invite", key="invitee")
     if st.button("Make a link", key="invite", disabled=not name.strip()):
-        with ui.said_plainly():
-            token = access.invite(ui.store(), study.id, name)
-            st.markdown(f"Send this to {ui.plain(name)}. It is shown once, and opens only duels.")
-            st.code(f"{ui.address()}/annotate?invite={token}", language=None, wrap_lines=True)
-    for invite in access.invites(ui.store(), study.id):
+        with said_plainly():
+            token = access.invite(store(), study.id, name)
+            st.markdown(f"Send this to {plain(name)}. It is shown once, and opens only duels.")
+            st.code(f"{address()}/annotate?invite={token}", language=None, wrap_lines=True)
+    for invite in access.invites(store(), study.id):
         row = st.container(border=True, horizontal=True, vertical_alignment="center")
         row.text(invite.annotator, width="stretch")
         if invite.revoked_at:
@@ -184,9 +193,15 @@ def invites(study: Study) -> None:
             row.button(
                 "Revoke",
                 key=f"revoke-{invite.annotator}-{invite.made_at}",
-                on_click=access.revoke,
-                args=(ui.store(), study.id, invite.annotator),
+                on_click=safely(access.revoke),
+                args=(store(), study.id, invite.annotator),
             )
+
+
+def address() -> str:
+    """Where the app is, as its visitors know it."""
+    parts = urlsplit(st.context.url or "")
+    return f"{parts.scheme}://{parts.netloc}" + parts.path.rpartition("/")[0]
 
 
 def rehearse(study: Study) -> None:
@@ -199,42 +214,43 @@ def rehearse(study: Study) -> None:
     people = left.number_input("Annotators", 1, 50, 5, key="rehearsal-people")
     answers = right.number_input("Answers", 1, 5000, 200, key="rehearsal-answers")
     if st.button("Rehearse on a copy", key="rehearse"):
-        config = replace(study.config, title=f"Rehearsal: {study.title}")
-        copy = service.create_study(ui.store(), config)
-        ui.run_beside(
-            "rehearse", copy, "--annotators", people, "--answers", answers, "--think", 0.4
-        )
-        st.query_params["study"] = copy
-        st.rerun()
+        with said_plainly():
+            config = replace(study.config, title=f"Rehearsal: {study.title}")
+            copy = service.create_study(store(), config)
+            run_beside(
+                "rehearse", copy, "--annotators", people, "--answers", answers, "--think", 0.4
+            )
+            st.query_params["study"] = copy
+            st.rerun()
 
 
 def data(study: Study) -> None:
     """Export, and delete."""
     st.download_button(
         "Everything as a bundle (zip)",
-        lambda: service.export_bundle(ui.store(), study.id),
+        lambda: service.export_bundle(store(), study.id),
         f"{study.id}.zip",
         "application/zip",
         key="export",
     )
-    st.download_button(
+    csv_button(
         "All answers (CSV)",
-        lambda: ui.csv(service.answers(ui.store(), study.id)),
+        lambda: service.answers(store(), study.id),
         f"{study.id}-answers.csv",
-        "text/csv",
     )
     with st.expander("Delete this study"):
         sure = st.checkbox("Yes, remove it with all its answers, for ever", key="sure")
         if st.button("Delete", key="delete", disabled=not sure):
-            service.delete_study(ui.store(), study.id)
-            del st.query_params["study"]
-            st.rerun()
+            with said_plainly():
+                service.delete_study(store(), study.id)
+                del st.query_params["study"]
+                st.rerun()
 
 
 chosen = st.query_params.get("study")
 if chosen is None:
     everything()
 else:
-    with ui.said_plainly(stop=True):
-        found = service.get_study(ui.store(), chosen)
+    with said_plainly(stop=True):
+        found = service.get_study(store(), chosen)
     one(found)

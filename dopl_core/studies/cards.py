@@ -2,13 +2,15 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
 
-_CARDS = 5  # stream of a seed; learner and world use 0 to 4
+from dopl_core.learning.streams import Stream, generator
+from dopl_core.studies.config import StudyConfig
+from dopl_core.studies.replies import Side
 
 NIGHTS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -43,16 +45,53 @@ class Evidence:
     photo: str = ""
 
 
-def draw(environment: str, state: int, seed: int, arm: int, episode: int, epoch: int) -> Evidence:
-    """Evidence made to fit an arm's state in one of the paper's environments.
+@dataclass(frozen=True)
+class Picture:
+    """How the states of an environment are drawn.
 
-    The same for everybody who sees the arm in this epoch: it depends on the arguments only. An
-    environment we have no picture for shows none.
+    environment, states: the environment's name and its states' labels in order; where either is
+        another, as in a copy of the file with one more state, nothing is drawn
+    draw: evidence that fits the words of a state, given by its number
     """
-    make = _PICTURES.get(environment)
-    if make is None:
-        return Evidence()
-    return make(state, np.random.default_rng([seed, episode, epoch, arm, _CARDS]))
+
+    environment: str
+    states: tuple[str, ...]
+    draw: Callable[[int, np.random.Generator], Evidence]
+
+
+def evidence(config: StudyConfig, side: Side, episode: int, epoch: int) -> Evidence:
+    """What there is to look at on one side of a duel: the roster's, or drawn to fit the state."""
+    if config.world == "observed":
+        return read(side.columns)
+    return draw(
+        config.environment_name,
+        [state.label for state in config.states],
+        side.state_number,
+        seed=config.seed,
+        arm=side.number,
+        episode=episode,
+        epoch=epoch,
+    )
+
+
+def draw(
+    environment: str,
+    states: Sequence[str],
+    state: int,
+    *,
+    seed: int = 0,
+    arm: int = 0,
+    episode: int = 1,
+    epoch: int = 0,
+) -> Evidence:
+    """Evidence made to fit an arm's state; none where no picture is for these states.
+
+    The same for everybody who sees the arm in this epoch: it depends on the arguments only.
+    """
+    for picture in _PICTURES:
+        if (picture.environment, picture.states) == (environment, tuple(states)):
+            return picture.draw(state, generator(Stream.CARDS, seed, episode, epoch, arm))
+    return Evidence()
 
 
 def read(columns: Mapping[str, str]) -> Evidence:
@@ -176,8 +215,13 @@ def _calls(state: int, rng: np.random.Generator) -> Evidence:
     )
 
 
+# A player's four conditions: the words where one holds and where it does not. A state's number has
+# a bit for each, set where it does not hold.
+_CONDITIONS = (("Slept", "Tired"), ("fed", "underfed"), ("sharp", "dull"), ("fast", "slow"))
+
+
 def _sports(state: int, rng: np.random.Generator) -> Evidence:
-    """The four conditions of a state; its number's bits say which do not hold."""
+    """A measurement for each of the four conditions, with its target."""
     rested, fed, sharp, fast = (not state >> bit & 1 for bit in range(4))
     sleep = rng.uniform(8.0, 9.3) if rested else rng.uniform(5.2, 7.8)
     calories = rng.uniform(100, 112) if fed else rng.uniform(72, 97)
@@ -193,12 +237,23 @@ def _sports(state: int, rng: np.random.Generator) -> Evidence:
     )
 
 
-_PICTURES: dict[str, Callable[[int, np.random.Generator], Evidence]] = {
-    "cpap": _cpap,
-    "app_marketing": _app,
-    "armman": _calls,
-    "sports": _sports,
-}
+_PICTURES = (
+    Picture("cpap", ("Low adherence", "Moderate adherence", "High adherence"), _cpap),
+    Picture(
+        "app_marketing",
+        ("At risk of churn", "Low engagement", "Moderately engaged", "Highly engaged"),
+        _app,
+    ),
+    Picture("armman", ("Self-motivated", "Persuadable", "Lost cause"), _calls),
+    Picture(
+        "sports",
+        tuple(
+            ", ".join(words[state >> bit & 1] for bit, words in enumerate(_CONDITIONS))
+            for state in range(2 ** len(_CONDITIONS))
+        ),
+        _sports,
+    ),
+)
 
 _PHOTO = re.compile(r"https://\S+|data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+")
 _NUMBERED = re.compile(r"(.+?)[ _-]?\d+")

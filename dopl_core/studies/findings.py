@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from dopl_core.studies.insights import Helped
 
@@ -126,8 +127,7 @@ def strengths(beliefs: pd.DataFrame) -> Finding:
     gap = float(by_state.max() - by_state.min())
     if gap < 0.02:
         return Finding("No state is believed better than another yet", data)
-    chance = 1 / (1 + math.exp(-gap))
-    return Finding(f'"{best}" is believed to win {chance:.0%} of duels with "{worst}"', data)
+    return Finding(f'"{best}" is believed to win {expit(gap):.0%} of duels with "{worst}"', data)
 
 
 def most_compared(strengths: pd.DataFrame, count: int) -> pd.DataFrame:
@@ -189,12 +189,12 @@ def decisions(beliefs: pd.DataFrame) -> Finding:
 
 def interval(hits: int, of: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a share; all of [0, 1] where nothing was counted."""
+    from scipy.stats import binomtest  # half a second to import, and only needed here
+
     if of == 0:
         return 0.0, 1.0
-    share, z2 = hits / of, _Z**2
-    centre = (share + z2 / (2 * of)) / (1 + z2 / of)
-    half = _Z / (1 + z2 / of) * math.sqrt(share * (1 - share) / of + z2 / (4 * of**2))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    found = binomtest(hits, of).proportion_ci(method="wilson")
+    return float(found.low), float(found.high)
 
 
 def _how_often(index: float) -> str:

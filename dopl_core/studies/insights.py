@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from dopl_core.learning.bandit import ACT, WAIT
+from dopl_core.learning.learner import Dopl
 from dopl_core.studies import fold, schema
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.statements import COUNTED
@@ -52,28 +53,9 @@ def epoch_list(store: Store, study: str) -> list[Helped]:
         config = config_of(store, connection, row)
         learner = fold.planned(connection, config, row)
         epoch = _present(connection, config, row)
-    assert learner.plan is not None  # noqa: S101
-    assert learner.dynamics is not None  # noqa: S101
-    states, labels = fold.bytes_states(epoch.states), [s.label for s in config.states]
-    helped = []
-    for n in fold.bytes_arms(epoch.arms).tolist():
-        s, arm = int(states[n]), config.arms[n]
-        chances = learner.dynamics.mean[n, s]  # [A, S']
-        better = chances[:, min(s + 1, len(labels) - 1) :].sum(axis=1)
-        helped.append(
-            Helped(
-                arm.id,
-                arm.label,
-                arm.group,
-                labels[s],
-                float(learner.plan.index[n, s]),
-                float(learner.plan.advantage[n, s]),
-                dict(zip(labels, chances[ACT].tolist(), strict=True)),
-                dict(zip(labels, chances[WAIT].tolist(), strict=True)),
-                float(better[ACT]),
-                float(better[WAIT]),
-            )
-        )
+    states = fold.bytes_states(epoch.states)
+    arms = fold.bytes_arms(epoch.arms).tolist()
+    helped = [_helped(config, learner, n, int(states[n])) for n in arms]
     return sorted(helped, key=lambda h: (-round(h.index, 7), -h.advantage))
 
 
@@ -121,13 +103,13 @@ def plans(store: Store, study: str) -> "pd.DataFrame":
     return frame
 
 
-def agreement(store: Store, study: str) -> "pd.DataFrame":
+def agreement(answers: "pd.DataFrame") -> "pd.DataFrame":
     """One row a duel with two ratings or more: how often each answer, and how far they agree.
 
+    answers: of all people, as `answers` gives them
     agreement: share of the pairs of raters (skips aside) who said the same; 0.5 is chance
     """
-    frame = answers(store, study)
-    said = frame[(frame.purpose == "policy") & frame.outcome.isin(COUNTED)]
+    said = answers[(answers.purpose == "policy") & answers.outcome.isin(COUNTED)]
     place = ["episode", "epoch", "duel"]
     arms = ["left_arm", "left_state", "right_arm", "right_state"]
     counts = said.groupby(place + arms + ["outcome"]).size().unstack(fill_value=0)
@@ -141,16 +123,16 @@ def agreement(store: Store, study: str) -> "pd.DataFrame":
     return counts[counts.ratings >= 2].reset_index(drop=True)
 
 
-def annotators(store: Store, study: str) -> "pd.DataFrame":
+def annotators(answers: "pd.DataFrame") -> "pd.DataFrame":
     """One row a person: answers, skips, median response, share of left, consistency, agreement.
 
+    answers: of all people, as `answers` gives them
     consistency: share of repeated duels answered as before (NaN without repeats)
     agreement: share of other people's answers to the same duels that say the same
     """
     import pandas as pd
 
-    frame = answers(store, study)
-    said = frame[frame.outcome.isin(COUNTED)]
+    said = answers[answers.outcome.isin(COUNTED)]
     rows = []
     for name, own in said.groupby("annotator", sort=True):
         policy = own[own.purpose == "policy"]
@@ -171,7 +153,7 @@ def annotators(store: Store, study: str) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=[*columns, "agreement", "last_seen"])
 
 
-def beliefs(store: Store, study: str) -> "pd.DataFrame":
+def beliefs(config: StudyConfig, learner: Dopl) -> "pd.DataFrame":
     """One row an arm-state: its strength over the reference and what the plan does there.
 
     mean, sd, overestimate: of the strength;  answers: duels it was in;  visits: epochs seen there
@@ -179,10 +161,8 @@ def beliefs(store: Store, study: str) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    learner = fold.load_learner(store, study)
-    config = _config(store, study)
     if learner.plan is None or learner.preferences is None:
-        raise StudyError(f'study "{study}" has no plan yet')
+        raise StudyError("the study has no plan yet")
     N, S = config.n_arms, config.n_states
     return pd.DataFrame(
         {
@@ -202,17 +182,15 @@ def beliefs(store: Store, study: str) -> "pd.DataFrame":
     )
 
 
-def transitions(store: Store, study: str) -> "pd.DataFrame":
+def transitions(config: StudyConfig, learner: Dopl) -> "pd.DataFrame":
     """One row a group, state, action and next state: believed chance (mean over arms), and visits.
 
     action: wait or act
     """
     import pandas as pd
 
-    learner = fold.load_learner(store, study)
-    config = _config(store, study)
     if learner.dynamics is None:
-        raise StudyError(f'study "{study}" has no plan yet')
+        raise StudyError("the study has no plan yet")
     labels = [state.label for state in config.states]
     of_group = np.array([arm.group for arm in config.arms])
     rows: list[dict[str, Any]] = []
@@ -233,6 +211,27 @@ def transitions(store: Store, study: str) -> "pd.DataFrame":
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _helped(config: StudyConfig, learner: Dopl, n: int, s: int) -> Helped:
+    """What the plan says of arm n in state s."""
+    assert learner.plan is not None  # noqa: S101
+    assert learner.dynamics is not None  # noqa: S101
+    arm, labels = config.arms[n], [state.label for state in config.states]
+    chances = learner.dynamics.mean[n, s]  # [A, S']
+    better = chances[:, min(s + 1, len(labels) - 1) :].sum(axis=1)
+    return Helped(
+        arm.id,
+        arm.label,
+        arm.group,
+        labels[s],
+        float(learner.plan.index[n, s]),
+        float(learner.plan.advantage[n, s]),
+        dict(zip(labels, chances[ACT].tolist(), strict=True)),
+        dict(zip(labels, chances[WAIT].tolist(), strict=True)),
+        float(better[ACT]),
+        float(better[WAIT]),
+    )
 
 
 def _present(connection: Connection, config: StudyConfig, row: Record) -> Record:
@@ -264,8 +263,3 @@ def _with_others(said: "pd.DataFrame", name: str) -> float:
     mine = policy[policy.annotator == name]
     both = mine.merge(policy[policy.annotator != name], on=place, suffixes=("", "_other"))
     return float((both.outcome == both.outcome_other).mean()) if len(both) else np.nan
-
-
-def _config(store: Store, study: str) -> Any:
-    with store.read() as connection:
-        return config_of(store, connection, study_row(connection, study))

@@ -8,7 +8,7 @@ from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 from dopl_core.studies import service
-from pages import _shared as ui
+from pages import _backend
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,7 +30,7 @@ class PlannerAtOnce:
 
     def ask(self, study: str) -> None:
         self.asked.append(study)
-        service.advance(ui.store(), study)
+        service.advance(_backend.store(), study)
 
     def wait(self, study: str, seconds: float) -> None:
         self.ask(study)
@@ -41,7 +41,7 @@ def _here(tmp_path, monkeypatch):
     monkeypatch.setenv("DOPL_DATABASE_URL", f"sqlite:///{tmp_path / 'dopl.db'}")
     monkeypatch.setenv("DOPL_RUNS", str(tmp_path / "runs"))
     planner = PlannerAtOnce()
-    monkeypatch.setattr(ui, "planner", lambda: planner)
+    monkeypatch.setattr(_backend, "planner", lambda: planner)
     st.cache_resource.clear()
     config.set_option("server.address", "localhost")
     yield
@@ -50,7 +50,7 @@ def _here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def store():
-    opened = ui.store()
+    opened = _backend.store()
     opened.clock = Clock()
     return opened
 

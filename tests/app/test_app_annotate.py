@@ -3,6 +3,7 @@
 import pytest
 from page_words import words
 
+from dopl_core import environments
 from dopl_core.studies import access, findings, service
 
 
@@ -72,6 +73,26 @@ def test_annotators_are_never_told_what_the_learner_thinks(visit, store, study):
     said = words(visit("annotate", study=study)).lower()
     for word in ("index", "advantage", "chance", "probability", "plan"):
         assert word not in said
+
+
+def test_a_copy_of_an_environment_with_one_more_state_is_shown_in_words(visit, store, tmp_path):
+    states = (environments.FOLDER / "cpap.toml").read_text().partition("[[groups]]")[0]
+    rows = [[0.25] * 4] * 4
+    copy = tmp_path / "cpap.toml"
+    copy.write_text(
+        f'{states}[[states]]\nlabel = "Full adherence"\ndescription = "Every night, all night."\n'
+        f'[[groups]]\nname = "All"\narms = 20\nrewards = [0.0, 0.3, 0.6, 1.0]\n'
+        f"wait = {rows}\nact = {rows}\n"
+    )
+    config = service.from_environment(copy, practice=False)
+    app = visit("annotate", study=service.create_study(store, config))
+    seen = ""
+    for _ in range(7):
+        assert not app.exception
+        assert "Hours of CPAP" not in words(app)
+        seen += words(app)
+        press(app, "left-")
+    assert all(f"{state.label}\n{state.description}" in seen for state in config.states)
 
 
 @pytest.mark.parametrize(("status", "say"), [("paused", "has paused"), ("closed", "Thank you")])

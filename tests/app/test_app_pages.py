@@ -1,18 +1,21 @@
 """The logic of Home, Studies, Insights and Simulate, and who may see them."""
 
 import re
+from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 import streamlit as st
 from page_words import words
 from streamlit import config
 
 from dopl_core.experiments import background as simulations
 from dopl_core.studies import access, service
-from pages import _shared as ui
+from pages import _duels
 
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("home", "annotate", "studies", "insights", "simulate")
-ROSTER = (ui.HERE.parent / "data" / "rosters" / "clinic.csv").read_bytes()
+ROSTER = (ROOT / "data" / "rosters" / "clinic.csv").read_bytes()
 
 
 def test_the_entrance_is_home(router):
@@ -54,7 +57,7 @@ def test_the_owners_key_opens_every_page(visit, store, name):
 
 def test_try_it_makes_a_study_and_opens_its_duels(visit, store, monkeypatch):
     opened = []
-    monkeypatch.setattr(ui, "open_duels", opened.append)
+    monkeypatch.setattr(_duels, "open_duels", opened.append)
     visit("home").button(key="try").click().run()
     [study] = service.list_studies(store)
     assert study.config.environment_name == "cpap"
@@ -164,6 +167,20 @@ def test_insights_have_titles_that_say_the_finding(visit, store, study):
     assert "6 answers so far, by 1 person" in said
     assert "Half of the answers took less than 0.8 s" in said
     assert "Left was chosen 17% of the time" in said
+
+
+def test_insights_read_the_answers_once_and_fold_the_log_once(visit, store, study):
+    ask = service.next_duel(store, study, "Ann")
+    service.answer(store, ask.impression, "left", response_ms=800)
+    statements = []
+    sa.event.listen(
+        store.engine, "before_cursor_execute", lambda *event: statements.append(event[2])
+    )
+    app = visit("insights", study=study)
+    assert not app.exception
+    assert "1 answers so far" in words(app)
+    assert len([s for s in statements if "FROM impressions" in s]) == 1
+    assert len([s for s in statements if "plans.arrays" in s]) == 1
 
 
 def test_a_simulation_without_learners_is_refused_in_words(visit, monkeypatch):

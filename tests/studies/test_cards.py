@@ -4,28 +4,38 @@ import numpy as np
 import pytest
 
 from dopl_core import environments
-from dopl_core.studies import cards
+from dopl_core.studies import cards, service
 from dopl_core.studies.cards import Chart, Fact
+from dopl_core.studies.replies import side_of
 
 DRAWS = range(200)
+CPAP = ("Low adherence", "Moderate adherence", "High adherence")
+
+
+def labels(environment):
+    return [state.label for state in environments.load(environment).states]
 
 
 def draws(environment, state):
-    return [cards.draw(environment, state, 7, arm, 3, 2) for arm in DRAWS]
+    names = labels(environment)
+    return [
+        cards.draw(environment, names, state, seed=7, arm=arm, episode=3, epoch=2) for arm in DRAWS
+    ]
 
 
 @pytest.mark.parametrize("name", environments.names())
 def test_every_state_of_the_shipped_environments_has_evidence(name):
-    for state in range(environments.load(name).n_states):
-        evidence = cards.draw(name, state, 0, 0, 1, 0)
+    names = labels(name)
+    for state in range(len(names)):
+        evidence = cards.draw(name, names, state)
         assert evidence.facts or evidence.charts
 
 
 def test_evidence_is_the_same_for_everybody_who_sees_the_arm_in_an_epoch():
-    one = cards.draw("cpap", 1, seed=4, arm=3, episode=2, epoch=1)
-    assert one == cards.draw("cpap", 1, seed=4, arm=3, episode=2, epoch=1)
-    assert one != cards.draw("cpap", 1, seed=4, arm=3, episode=2, epoch=2)
-    assert one != cards.draw("cpap", 1, seed=4, arm=5, episode=2, epoch=1)
+    one = cards.draw("cpap", CPAP, 1, seed=4, arm=3, episode=2, epoch=1)
+    assert one == cards.draw("cpap", CPAP, 1, seed=4, arm=3, episode=2, epoch=1)
+    assert one != cards.draw("cpap", CPAP, 1, seed=4, arm=3, episode=2, epoch=2)
+    assert one != cards.draw("cpap", CPAP, 1, seed=4, arm=5, episode=2, epoch=1)
 
 
 def test_cpap_nights_fit_the_words_of_the_state():
@@ -57,16 +67,33 @@ def test_calls_are_listened_to_as_the_state_says():
 
 def test_a_players_four_conditions_are_those_of_the_state():
     words = [("Slept", "Tired"), ("fed", "underfed"), ("sharp", "dull"), ("fast", "slow")]
-    for state, (label, _) in enumerate(
-        (s.label, s.description) for s in environments.load("sports").states
-    ):
-        facts = cards.draw("sports", state, 0, 0, 1, 0).facts
+    for state, label in enumerate(labels("sports")):
+        facts = cards.draw("sports", labels("sports"), state).facts
         said = ", ".join(pair[not fact.holds] for pair, fact in zip(words, facts, strict=True))
         assert said == label
 
 
 def test_an_environment_without_a_picture_shows_none():
-    assert cards.draw("my_clinic", 0, 0, 0, 1, 0) == cards.Evidence()
+    assert cards.draw("my_clinic", CPAP, 0) == cards.Evidence()
+
+
+@pytest.mark.parametrize(
+    "states", [(*CPAP, "Full adherence"), CPAP[:2], CPAP[::-1], ("Schwach", "Mittel", "Stark")]
+)
+def test_a_picture_is_not_drawn_for_states_that_it_was_not_made_for(states):
+    for state in range(len(states)):
+        assert cards.draw("cpap", states, state) == cards.Evidence()
+
+
+def test_a_side_of_a_simulated_duel_is_drawn_and_one_of_a_roster_read():
+    simulated = service.from_environment("cpap", seed=7)
+    side = side_of(simulated, 4, 2, {})
+    drawn = cards.draw("cpap", CPAP, 2, seed=7, arm=4, episode=3, epoch=1)
+    assert cards.evidence(simulated, side, 3, 1) == drawn
+    arms = [service.Arm(f"p{n}", "Ann", state="Low", columns={"age": "61"}) for n in range(3)]
+    observed = service.from_roster(arms, ["Low", "High"], title="Ward", budget=2)
+    side = side_of(observed, 0, 0, {"p0": {"age": "62"}})
+    assert cards.evidence(observed, side, 3, 1) == cards.Evidence((Fact("Age", "62"),))
 
 
 def test_a_rosters_lists_of_numbers_become_charts_and_the_rest_facts():
@@ -119,7 +146,7 @@ def test_a_drawn_chart_holds_no_word_of_the_roster():
 
 
 def test_a_chart_is_described_in_words():
-    chart = cards.draw("cpap", 2, 0, 0, 1, 0).charts[0]
+    chart = cards.draw("cpap", CPAP, 2).charts[0]
     assert cards.describe(chart).startswith("7 values in h: ")
     assert cards.describe(chart).endswith("7 of them reach 4 h")
     assert f'aria-label="{cards.describe(chart)}"' in cards.html(chart)

@@ -62,11 +62,12 @@ def test_answers_are_one_row_an_impression_with_times(store: Store, clock: Clock
 
 def test_an_empty_study_has_empty_tables(store: Store) -> None:
     study = service.create_study(store, cpap())
-    assert service.answers(store, study).empty
-    assert service.agreement(store, study).empty
-    assert service.annotators(store, study).empty
+    answers = service.answers(store, study)
+    assert answers.empty
+    assert service.agreement(answers).empty
+    assert service.annotators(answers).empty
     assert len(service.plans(store, study)) == 1
-    assert len(service.beliefs(store, study)) == 60
+    assert len(service.beliefs(cpap(), service.load_learner(store, study))) == 60
 
 
 def test_agreement_is_the_share_of_pairs_who_say_the_same(store: Store) -> None:
@@ -75,12 +76,13 @@ def test_agreement_is_the_share_of_pairs_who_say_the_same(store: Store) -> None:
         answer(store, study, name, outcome)
     answer(store, study, "Ann", "left")
     answer(store, study, "Bob", "skip")
-    frame = service.agreement(store, study)
+    answers = service.answers(store, study)
+    frame = service.agreement(answers)
     assert frame.agreement.tolist() == [pytest.approx(1 / 3)]
     assert frame[["left", "right", "tie", "skip", "ratings"]].to_numpy().tolist() == [
         [2, 1, 0, 0, 3]
     ]
-    people = service.annotators(store, study).set_index("annotator")
+    people = service.annotators(answers).set_index("annotator")
     assert people.agreement["Ann"] == pytest.approx(1 / 2)
     assert people.agreement["Cy"] == 0
     assert people.answers.to_dict() == {"Ann": 2, "Bob": 2, "Cy": 1}
@@ -100,16 +102,17 @@ def test_plans_show_engine_worth_and_answers_used(store: Store) -> None:
 
 
 def test_beliefs_and_transitions_are_the_learners(store: Store) -> None:
-    study = service.create_study(store, clinic())
+    config = clinic()
+    study = service.create_study(store, config)
     play(store, study, 20)
     learner = service.load_learner(store, study)
     assert learner.preferences is not None
     assert learner.dynamics is not None
-    frame = service.beliefs(store, study)
+    frame = service.beliefs(config, learner)
     assert np.array_equal(frame["mean"], learner.preferences.mean.ravel())
     assert frame.answers.sum() == 2 * learner.wins.sum()
     assert frame.visits.sum() == learner.visits.sum()
-    moves = service.transitions(store, study)
+    moves = service.transitions(config, learner)
     assert len(moves) == 2 * 3 * 2 * 3  # groups, states, actions, next states
     sums = moves.groupby(["group", "state", "action"]).chance.sum()
     assert np.allclose(sums, 1)

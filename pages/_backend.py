@@ -1,0 +1,30 @@
+"""What all visitors share: the store, the plan process, and commands that run beside the server."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+from dopl_core.studies import service
+from dopl_core.studies.plan_process import Planner
+
+ROOT = Path(__file__).parent.parent
+
+
+@st.cache_resource(show_spinner=False)
+def store() -> service.Store:
+    """The database of all studies."""
+    return service.open_store()
+
+
+@st.cache_resource(show_spinner=False)
+def planner() -> Planner:
+    """The process that makes plans, so that no click waits for one."""
+    return Planner()
+
+
+def run_beside(*command: object) -> None:
+    """Run a dopl command in a process of its own."""
+    words = [sys.executable, "-m", "dopl_core.cli", *map(str, command)]
+    subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

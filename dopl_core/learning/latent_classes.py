@@ -4,10 +4,13 @@ The row p of an arm for one (state, action) is drawn about its class's row m, th
 of all arms, and m0 from the flat Dirichlet:  p ~ Dir(k m),  m ~ Dir(j m0),  m0 ~ Dir(1, ..., 1).
 The strengths k and j and the number of classes are not known: every combination of a grid is
 weighed by its marginal likelihood, as Cheeseman and Stutz (1996) approximate it.
+
+Axes: j strengths of classes, k strengths of arms, n arms, c classes, r rows (one for each state
+and action), s next states. C is the number of classes, and so on.
 """
 
 import numpy as np
-from scipy.special import digamma, gammaln, logsumexp, xlogy
+from scipy.special import digamma, entr, gammaln, logsumexp, softmax
 
 from dopl_core.learning.bandit import FloatArray, IntArray
 
@@ -18,6 +21,7 @@ STRENGTHS = np.array([2.0, 8.0, 32.0, 128.0, 512.0])
 CLASS_STRENGTHS = np.array([4.0, 32.0, 256.0])  # the same for classes about the row of all arms
 ALONE = 0.5  # the chance that a row has a strength of its own, not the one that rows share
 SORTING = 12  # rounds of sorting arms into classes; each is two small matrix products
+MEDIAN = len(STRENGTHS) // 2  # where the median strength stands
 
 
 def rows(visits: IntArray, groups: tuple[str, ...] | None = None) -> tuple[FloatArray, FloatArray]:
@@ -27,164 +31,286 @@ def rows(visits: IntArray, groups: tuple[str, ...] | None = None) -> tuple[Float
     """
     N, S = visits.shape[:2]
     n = visits.reshape(N, -1, S).astype(float)
-    fits = [_fit(n, shares) for shares in _sortings(n, groups)]
-    evidence = np.array([fit[2] for fit in fits])
-    mean, variance = _mix(
-        _softmax(evidence), np.array([fit[0] for fit in fits]), np.array([fit[1] for fit in fits])
-    )
+    worth = independent_worth(n)
+    fits = [fit(n, worth, share) for share in sortings(worth[MEDIAN], groups)]
+    means, variances, evidence = (np.array(part) for part in zip(*fits, strict=True))
+    mean, variance = mix(softmax(evidence, axis=-1), means, variances)
     return mean.reshape(visits.shape), variance.reshape(visits.shape)
 
 
-def _sortings(n: FloatArray, groups: tuple[str, ...] | None) -> list[FloatArray]:
-    """Shares [N, C] of the arms in 1, 2, ... classes: a quick start for `_fit`.
+def mix(w: FloatArray, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance [...] of a mixture with weights w [G] of parts [G, ...]."""
+    mixed = np.einsum("g,g...->...", w, mean)
+    return mixed, np.einsum("g,g...->...", w, variance + (mean - mixed) ** 2)
 
-    A quick sort by the multinomial likelihood: an arm's moves count for less the more arms of a
-    class differ (the Dirichlet-multinomial's variance is that of 1/deflate as many moves).
+
+def independent_worth(n: FloatArray) -> FloatArray:
+    """How many draws from its class's row an arm's moves n [n, r, s] are worth, [k, n, r, s].
+
+    An arm's moves tell the less of its class the more the arms of a class differ: the variance of
+    the shares of Z moves (a Dirichlet-multinomial) is that of Z (1 + k) / (k + Z) draws.
+    """
+    k = STRENGTHS[:, None, None, None]
+    Z = n.sum(axis=2, keepdims=True)
+    return n * ((1 + k) / (k + np.maximum(Z, 1)))
+
+
+# Where the classes start: a quick sort of the arms by the multinomial likelihood of their moves.
+
+
+def sortings(counts: FloatArray, groups: tuple[str, ...] | None) -> list[FloatArray]:
+    """Shares [n, c] of the arms in 1, 2, ... classes, from counts [n, r, s]: where `fit` starts.
+
     Each further class starts at the arm that the classes so far explain worst.
     """
-    N, _, S = n.shape
-    k = np.median(STRENGTHS)
-    deflate = (1 + k) / (k + np.maximum(n.sum(axis=2, keepdims=True), 1))
-    counts = (n * deflate).reshape(N, -1)
-    pooled = _normalised(counts.sum(axis=0), 1.0, S)
-    own = _normalised(counts, S * pooled, S)
-    alone = (counts * np.log(own)).sum(axis=1)
+    N, _, S = counts.shape
+    pooled = _normalised(counts.sum(axis=0) + 1.0)
+    prior = S * pooled
+    own = _normalised(counts + prior)
+    flat = counts.reshape(N, -1)
+    alone = (flat * np.log(own).reshape(N, -1)).sum(axis=1)
     found = [np.ones((N, 1))]
     m = pooled[None]
     for _ in range(2, min(MOST_CLASSES, N) + 1):
-        odd = (alone - (counts @ np.log(m).T).max(axis=1)).argmax()
-        share, m = _sort(counts, np.concatenate([m, own[[odd]]]), pooled, S)
+        odd = (alone - multinomial(flat, m).max(axis=1)).argmax()
+        share, m = sort(flat, np.concatenate([m, own[[odd]]]), prior)
         found.append(share)
     if groups is not None and len(set(groups)) > 1:
         named = (np.array(groups)[:, None] == np.unique(groups)).astype(float)
-        m = _normalised(named.T @ counts, S * pooled, S)
-        found.append(_sort(counts, m, pooled, S)[0])
+        found.append(sort(flat, rows_of_classes(flat, named, prior), prior)[0])
     return found
 
 
-def _sort(
-    counts: FloatArray, m: FloatArray, pooled: FloatArray, S: int
-) -> tuple[FloatArray, FloatArray]:
-    """Classes by expectation and maximisation, from rows m [C, R * S]: shares and rows."""
+def sort(flat: FloatArray, m: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Classes by expectation and maximisation, from rows m [c, r, s]: shares [n, c] and rows.
+
+    flat: [n, r * s] counts; prior: [r, s] what every class has been seen doing beforehand
+    """
     size = np.ones(len(m))
     for _ in range(SORTING):
-        share = _softmax(counts @ np.log(m).T + np.log(size))
-        m = _normalised(share.T @ counts, S * pooled, S)
+        share = softmax(multinomial(flat, m) + np.log(size), axis=-1)
+        m = rows_of_classes(flat, share, prior)
         size = share.sum(axis=0) + 1
     return share, m
 
 
-def _fit(n: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Mean and variance [N, R, S] of the rows and log evidence, from starting shares [N, C].
+def multinomial(flat: FloatArray, m: FloatArray) -> FloatArray:
+    """Log-likelihood [n, c] of each arm's counts [n, r * s] under the rows m [c, r, s]."""
+    return flat @ np.log(m).reshape(len(m), -1).T
 
-    Axes: k strengths, n arms, c classes, r rows, s next states.
+
+def rows_of_classes(flat: FloatArray, share: FloatArray, prior: FloatArray) -> FloatArray:
+    """Rows [c, r, s] of classes whose arms have the counts [n, r * s], with a prior [r, s]."""
+    return _normalised((share.T @ flat).reshape(-1, *prior.shape) + prior)
+
+
+# One number of classes: the posterior of all rows, and its evidence.
+
+
+def fit(
+    n: FloatArray, worth: FloatArray, share: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Mean and variance [n, r, s] of the rows and log evidence, from starting shares [n, c].
+
+    n: [n, r, s] moves; worth: [k, n, r, s] what they are worth (`independent_worth`)
     """
-    N, C = share.shape
-    k = STRENGTHS[:, None, None, None]
-    Z = n.sum(axis=2)
-    # What an arm's moves tell of its class: at first as many moves as their variance is worth.
-    tables = n * ((1 + k) / (k + np.maximum(Z, 1)[..., None]))  # [k, n, r, s]
-    tables = np.einsum("nc,knrs->kcrs", share, tables)
-    pooled = tables.sum(axis=(0, 1)) + 1
-    pooled /= pooled.sum(axis=1, keepdims=True)
-    S = n.shape[2]
-    m = tables + S * pooled
-    m /= m.sum(axis=3, keepdims=True)
-    a = (k * m)[:, None]
-    moves = n[:, None] + a  # [k, n, c, r, s]
-    likelihood = (gammaln(moves) - gammaln(a)).sum(axis=4)
-    likelihood += (gammaln(k[..., 0]) - gammaln(k[..., 0] + Z))[:, :, None]
-    if C > 1:
-        w = _softmax(np.einsum("nc,kncr->rk", share, likelihood))
-        logits = np.einsum("rk,kncr->nc", w, likelihood) + digamma(share.sum(axis=0) + 1)
-        share = _softmax(logits)
-    # Then as many as independent draws from the class's row would have been (the expected number
-    # of tables of a Chinese restaurant).
-    tables = np.einsum("nc,kncrs->kcrs", share, a * (digamma(moves) - digamma(a)))
-    class_mean, class_variance, class_evidence = _class_rows(tables)
-    row_evidence = (
-        np.einsum("nc,kncr->kr", share, likelihood)
-        - (tables * np.log(m)).sum(axis=(1, 3))
-        + class_evidence
-    )
-    w, evidence = _row_strengths(row_evidence)
-    members = share.sum(axis=0)
-    evidence -= xlogy(share, share).sum()
-    evidence += gammaln(members + 1).sum() + gammaln(C) - gammaln(N + C) + gammaln(C + 1)
-    total = k + Z[..., None]  # [k, n, r, 1]
-    weight = (k / total)[:, :, None]
-    mu = weight * class_mean[:, None] + (n / total)[:, :, None]
-    spread = mu * (1 - mu) / (total[:, :, None] + 1) + weight**2 * class_variance[:, None]
-    joint = w[:, None, None, :] * share[:, :, None]  # [k, n, c, r]
-    mean = np.einsum("kncr,kncrs->nrs", joint, mu)
-    variance = np.einsum("kncr,kncrs->nrs", joint, spread + mu**2) - mean**2
+    m = starting_rows(worth, share)
+    alpha = STRENGTHS[:, None, None, None] * m  # an arm's row is drawn from Dir(alpha)
+    likelihood = log_likelihood(n, alpha)
+    if share.shape[1] > 1:
+        share = resorted(share, likelihood)
+    tables = expected_tables(n, alpha, share)
+    class_mean, class_variance, of_tables = class_rows(tables)
+    strengths, evidence = row_strengths(row_evidence(likelihood, share, m, tables, of_tables))
+    evidence = evidence + entr(share).sum() + sorting_evidence(share)
+    mean, variance = arm_rows(n, strengths, share, class_mean, class_variance)
     return mean, variance, float(evidence)
 
 
-def _row_strengths(log_evidence: FloatArray) -> tuple[FloatArray, float]:
+def starting_rows(worth: FloatArray, share: FloatArray) -> FloatArray:
+    """Rows m [k, c, r, s] of classes, where arms' moves are worth [k, n, r, s] draws from them."""
+    draws = np.einsum("nc,knrs->kcrs", share, worth)
+    pooled = _normalised(draws.sum(axis=(0, 1)) + 1)
+    return _normalised(draws + pooled.shape[1] * pooled)
+
+
+def log_likelihood(n: FloatArray, alpha: FloatArray) -> FloatArray:
+    """Log-likelihood [k, n, c, r] of each arm's moves n [n, r, s] if it were of each class.
+
+    The Dirichlet-multinomial with the parameters alpha = k m [k, c, r, s], one sequence of moves.
+    """
+    k = STRENGTHS[:, None, None]
+    prior = alpha[:, None]
+    by_next_state = gammaln(n[:, None] + prior)  # [k, n, c, r, s]
+    by_next_state -= gammaln(prior)
+    likelihood = by_next_state.sum(axis=4)
+    likelihood += (gammaln(k) - gammaln(k + n.sum(axis=2)))[:, :, None]
+    return likelihood
+
+
+def resorted(share: FloatArray, likelihood: FloatArray) -> FloatArray:
+    """Shares [n, c] anew, from a likelihood [k, n, c, r]; shares so far weigh the strengths."""
+    strengths = softmax(np.einsum("nc,kncr->rk", share, likelihood), axis=-1)
+    size = digamma(share.sum(axis=0) + 1)
+    return softmax(np.einsum("rk,kncr->nc", strengths, likelihood) + size, axis=-1)
+
+
+def expected_tables(n: FloatArray, alpha: FloatArray, share: FloatArray) -> FloatArray:
+    """How many draws from their class's row the moves n [n, r, s] of its arms are, [k, c, r, s].
+
+    Where `independent_worth` goes by the variance, this is exact at given alpha [k, c, r, s]: the
+    expected number of tables of a Chinese restaurant. Each move is a guest, who sits down with
+    others or opens a table; only the opening of a table is a draw from the class's row.
+    """
+    prior = alpha[:, None]
+    tables = digamma(n[:, None] + prior)  # [k, n, c, r, s]
+    tables -= digamma(prior)
+    tables *= prior
+    return np.einsum("nc,kncrs->kcrs", share, tables)
+
+
+def row_evidence(
+    likelihood: FloatArray,
+    share: FloatArray,
+    m: FloatArray,
+    tables: FloatArray,
+    of_tables: FloatArray,
+) -> FloatArray:
+    """Log evidence [k, r] of the moves in each row, as Cheeseman and Stutz approximate it.
+
+    That of the tables [k, c, r, s], as if they had been seen (of_tables: [k, r]), corrected by how
+    much more likely than the tables the moves are (likelihood: [k, n, c, r]), both at the rows
+    m [k, c, r, s].
+    """
+    moves = np.einsum("nc,kncr->kr", share, likelihood)
+    return moves - (tables * np.log(m)).sum(axis=(1, 3)) + of_tables
+
+
+def sorting_evidence(share: FloatArray) -> float:
+    """Log-probability of the arms' classes, for shares [n, c], if all class sizes are as likely.
+
+    The C! ways to number the same classes count as one sorting.
+    """
+    N, C = share.shape
+    members = share.sum(axis=0)
+    return float(gammaln(members + 1).sum() + gammaln(C) - gammaln(N + C) + gammaln(C + 1))
+
+
+def row_strengths(log_evidence: FloatArray) -> tuple[FloatArray, float]:
     """How likely each strength is for each row [k, r], and the log evidence of all rows together.
 
     Rows have a strength in common, but any of them may have one of its own (ALONE).
     """
-    K = len(log_evidence)
+    n_strengths = len(log_evidence)
     top = log_evidence.max(axis=0)
     e = np.exp(log_evidence - top)
     own = ALONE * e.mean(axis=0)
     each = np.log((1 - ALONE) * e + own + 1e-300)  # [common strength, row]
     together = each.sum(axis=1)
-    common = _softmax(together)
-    # p(k, r) = sum over common g of p(g) [(1-alone) d(k, g) + alone / K] e(k, r) / sum
+    common = softmax(together)
+    # p(k, r) = sum over common g of p(g) [(1-ALONE) [k = g] + ALONE / K] e(k, r) / exp(each(g, r))
     per = common[:, None] / np.exp(each)
-    w = e * ((1 - ALONE) * per + ALONE / K * per.sum(axis=0))
-    return w, float(logsumexp(together) - np.log(K) + top.sum())
+    w = e * ((1 - ALONE) * per + ALONE / n_strengths * per.sum(axis=0))
+    return w, float(logsumexp(together) - np.log(n_strengths) + top.sum())
 
 
-def _class_rows(tables: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean and variance of class rows [K, C, R, S] and log evidence [K], for their `tables`.
+def arm_rows(
+    n: FloatArray,
+    strengths: FloatArray,
+    share: FloatArray,
+    class_mean: FloatArray,
+    class_variance: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance [n, r, s] of the rows of arms, over their strengths and classes.
 
-    tables: how many independent draws from the class's row its arms' moves are worth
+    n: [n, r, s] moves; strengths: [k, r] and share: [n, c] how likely each is
+    class_mean, class_variance: [k, c, r, s]
+    """
+    k = STRENGTHS[:, None, None, None]
+    total = k + n.sum(axis=2)[..., None]  # [k, n, r, 1]
+    weight = (k / total)[:, :, None]
+    mu = weight * class_mean[:, None]  # [k, n, c, r, s]
+    mu += (n / total)[:, :, None]
+    square = mu * (1 - mu)  # variance of p, and in the end the mean of p^2
+    square /= total[:, :, None] + 1
+    square += weight**2 * class_variance[:, None]
+    square += mu**2
+    joint = strengths[:, None, None, :] * share[:, :, None]  # [k, n, c, r]
+    mean = np.einsum("kncr,kncrs->nrs", joint, mu)
+    return mean, np.einsum("kncr,kncrs->nrs", joint, square) - mean**2
+
+
+# The rows of classes about the row of all arms, for each strength j of classes.
+
+
+def class_rows(tables: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean and variance of class rows [k, c, r, s] and log evidence [k, r], for their tables.
+
+    tables: [k, c, r, s] how many independent draws from the class's row its arms' moves are worth
+    """
+    m0, draws = row_of_all(tables)
+    evidence = class_evidence(tables, m0, draws)
+    means, variances = class_rows_by_strength(tables, draws)
+    log_total = logsumexp(evidence, axis=0)
+    w = np.exp(evidence - log_total)
+    mean = np.einsum("jkr,jkcrs->kcrs", w, means)
+    variance = np.einsum("jkr,jkcrs->kcrs", w, variances + (means - mean) ** 2)
+    return mean, variance, log_total - np.log(len(CLASS_STRENGTHS))
+
+
+def row_of_all(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The row m0 of all arms and the draws from it that tables [k, c, r, s] are worth.
+
+    Both [j, k, 1, r, s]. Again the expected number of tables of a Chinese restaurant, whose
+    guests are the tables of the arms; it depends on m0 and m0 on it, so it is found in two rounds.
+    """
+    j = CLASS_STRENGTHS[:, None, None, None, None]
+    draws = tables[None].sum(axis=2, keepdims=True)
+    for _ in range(2):
+        m0 = (1 + draws) / _flat_total(draws)
+        alpha = j * m0
+        draws = (alpha * (digamma(tables + alpha) - digamma(alpha))).sum(axis=2, keepdims=True)
+    return m0, draws
+
+
+def class_evidence(tables: FloatArray, m0: FloatArray, draws: FloatArray) -> FloatArray:
+    """Log evidence [j, k, r] of tables [k, c, r, s], after Cheeseman and Stutz as in `fit`.
+
+    The evidence of the draws [j, k, 1, r, s] under the flat Dirichlet, corrected by how much more
+    likely than the draws the tables are, both at the row m0 [j, k, 1, r, s].
     """
     S = tables.shape[-1]
     j = CLASS_STRENGTHS[:, None, None, None, None]
-    T = tables[None]
-    total = T.sum(axis=-1, keepdims=True)
-    top = T.sum(axis=2, keepdims=True)
-    for _ in range(2):
-        m0 = (1 + top) / (S + top.sum(axis=-1, keepdims=True))
-        a = j * m0
-        each = a * (digamma(T + a) - digamma(a))
-        top = each.sum(axis=2, keepdims=True)
-    dirichlet = gammaln(T + a) - gammaln(a)
-    evidence = (
-        dirichlet.sum(axis=(2, 4))
+    alpha = j * m0
+    total = tables[None].sum(axis=-1, keepdims=True)
+    return (
+        (gammaln(tables + alpha) - gammaln(alpha)).sum(axis=(2, 4))
         + (gammaln(j) - gammaln(j + total)).sum(axis=(2, 4))
-        - (top * np.log(m0)).sum(axis=(2, 4))
-        + gammaln(1 + top).sum(axis=(2, 4))
-        + (gammaln(S) - gammaln(S + top.sum(axis=-1))).sum(axis=2)
+        - (draws * np.log(m0)).sum(axis=(2, 4))
+        + gammaln(1 + draws).sum(axis=(2, 4))
+        + (gammaln(S) - gammaln(S + draws.sum(axis=-1))).sum(axis=2)
     )
-    m0 = (1 + top) / (S + top.sum(axis=-1, keepdims=True))
-    v0 = m0 * (1 - m0) / (S + top.sum(axis=-1, keepdims=True) + 1)
-    weight = j / (j + total)
-    mean = (j * m0 + T) / (j + total)
-    variance = mean * (1 - mean) / (j + total + 1) + weight**2 * v0
-    log_total = logsumexp(evidence, axis=0)
-    w = np.exp(evidence - log_total)
-    mean_ = np.einsum("jkr,jkcrs->kcrs", w, mean)
-    variance = np.einsum("jkr,jkcrs->kcrs", w, variance + (mean - mean_) ** 2)
-    return mean_, variance, log_total - np.log(len(CLASS_STRENGTHS))
 
 
-def _mix(w: FloatArray, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    mixed = np.einsum("g,g...->...", w, mean)
-    return mixed, np.einsum("g,g...->...", w, variance + (mean - mixed) ** 2)
+def class_rows_by_strength(tables: FloatArray, draws: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance [j, k, c, r, s] of class rows about that of all arms.
+
+    tables: [k, c, r, s] draws from the class's row; draws: [j, k, 1, r, s] from the row of all
+    """
+    j = CLASS_STRENGTHS[:, None, None, None, None]
+    of_all = _flat_total(draws)
+    m0 = (1 + draws) / of_all
+    v0 = m0 * (1 - m0) / (of_all + 1)
+    total = j + tables[None].sum(axis=-1, keepdims=True)
+    mean = (j * m0 + tables) / total
+    return mean, mean * (1 - mean) / (total + 1) + (j / total) ** 2 * v0
 
 
-def _normalised(counts: FloatArray, prior: FloatArray | float, S: int) -> FloatArray:
-    """Rows [..., R * S] of counts plus a prior, each of the R rows summing to 1."""
-    split = (counts + prior).reshape(*counts.shape[:-1], -1, S)
-    return (split / split.sum(axis=-1, keepdims=True)).reshape(counts.shape)
+def _flat_total(draws: FloatArray) -> FloatArray:
+    """The sum [..., 1] of the parameters of the posterior Dir(1 + draws [..., s])."""
+    return draws.shape[-1] + draws.sum(axis=-1, keepdims=True)
 
 
-def _softmax(x: FloatArray) -> FloatArray:
-    e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return np.asarray(e / e.sum(axis=-1, keepdims=True))
+def _normalised(x: FloatArray) -> FloatArray:
+    """Rows [..., s] that sum to 1."""
+    return x / x.sum(axis=-1, keepdims=True)

@@ -259,7 +259,7 @@ def _count(folder: Path) -> int:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether the process that leads this group still plays; one that has ended is laid to rest."""
+    """Whether the process that leads this group still plays; one that has ended is reaped."""
     try:
         if os.waitpid(pid, os.WNOHANG)[0] == pid:
             return False

@@ -7,7 +7,7 @@ from typing import Any
 from dopl_core.experiments.baselines import MleLp, Oracle, Random
 from dopl_core.experiments.whittle import MleQwic, MleWibql
 from dopl_core.learning.bandit import Bandit
-from dopl_core.learning.learner import Confidence, Dopl, Learner
+from dopl_core.learning.learner import Confidence, Dopl, Learner, Reference
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def _dopl(bandit: Bandit, *, confidence: Confidence, **own: Any) -> Learner:
     # Errata 13. The paper's widths leave everything but a fixed reference overestimated, so that
     # its arm is never helped again and nothing is compared with it any more: after 400 episodes of
     # App Marketing such a learner is still at chance. The authors' reference moves too.
-    reference = "most-compared" if confidence == "paper" else "fixed"
+    reference: Reference = "most-compared" if confidence == "paper" else "fixed"
     return Dopl(
         *_size(bandit),
         confidence=confidence,

@@ -87,18 +87,19 @@ def check_budget(budget: int, n_arms: int) -> None:
 
 
 def check_states(states: Any, n_arms: int, n_states: int, what: str = "states") -> IntArray:
-    """One state per arm, each in range, as integers [N]."""
+    """One state per arm, each in range, as integers [N], or [E, N] of E epochs."""
     array = np.asarray(states)
-    if array.shape != (n_arms,):
+    if array.shape[-1:] != (n_arms,) or array.ndim > 2:
         raise ValueError(f"{what}: {array.shape} given, one state for each of {n_arms} arms needed")
     if array.dtype.kind not in "iu":
         raise ValueError(f"{what}: states are numbered 0 to {n_states - 1}, not {array.dtype}")
     array = np.ascontiguousarray(array, dtype=np.int64)
     # Seen as unsigned, negative numbers are large: one reduction checks both ends, every epoch.
-    if array.view(np.uint64).max() >= n_states:
-        arm = int(np.argmax(array.view(np.uint64)))
+    if array.size and array.view(np.uint64).max() >= n_states:
+        worst = int(np.argmax(array.view(np.uint64)))
         raise ValueError(
-            f"{what}: arm {arm} is in state {array[arm]}; states are numbered 0 to {n_states - 1}"
+            f"{what}: arm {worst % n_arms} is in state {array.flat[worst]}; states are numbered "
+            f"0 to {n_states - 1}"
         )
     return array
 

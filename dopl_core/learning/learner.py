@@ -141,10 +141,17 @@ class Learner:
         np.add.at(self.wins, (right, left), times * (1 - credit))
 
     def count_moves(self, states: IntArray, helped: IntArray, next_states: IntArray) -> None:
-        """Count the moves of all arms in an epoch: states, 1 where helped, next states, all [N]."""
+        """Count the moves of all arms in an epoch: states, 1 where helped, next states, all [N].
+
+        Or of many epochs at once, all [E, N].
+        """
         states = check_states(states, self.n_arms, self.n_states)
         next_states = check_states(next_states, self.n_arms, self.n_states, "next states")
-        self.visits[self._arms, states, helped, next_states] += 1
+        moves = (self._arms, states, helped, next_states)
+        if states.ndim == 1:
+            self.visits[moves] += 1
+        else:
+            np.add.at(self.visits, moves, 1)
 
     def estimates(self) -> Estimates:
         """What the present plan was made from."""

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from dopl_core.studies import schema
 from dopl_core.studies.config import check_name
+from dopl_core.studies.reading import study_row
 from dopl_core.studies.store import Store
-from dopl_core.studies.turn import study_row
 
 _OWNER = "owner"
 _keys, _invites = schema.keys.c, schema.invites.c

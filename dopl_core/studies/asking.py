@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from dopl_core.studies import statements
+from dopl_core.studies import rows, statements
 from dopl_core.studies.config import check_name
 from dopl_core.studies.episode import better_side
+from dopl_core.studies.reading import Record, is_over, reported_columns
 from dopl_core.studies.replies import Ask, Finished, Receipt, Waiting, side_of
 from dopl_core.studies.store import Store, StudyError
-from dopl_core.studies.turn import Record, Turn, is_over, reported_columns, take_turn
+from dopl_core.studies.turn import Turn, take_turn
+from dopl_core.studies.vocabulary import LEARNT
 
 TOO_FAST_MS = 300  # sooner than this after a duel is shown, a click was meant for the one before
 
@@ -65,7 +67,7 @@ def answer(
             "duel": shown.duel,
             "outcome": outcome,
         }
-        counts = shown.purpose == "policy"
+        counts = shown.purpose in LEARNT
         if counts and not _count(turn, shown):
             turn.append("refused", **event)
             return Receipt("taken", turn.plan_due)
@@ -93,7 +95,7 @@ def undo(store: Store, study: str, annotator: str) -> Ask | None:
         if last is None or turn.status == "closed":
             return None
         turn.run(statements.CLOSE, at_impression=last.id, outcome="undone")
-        counts = last.purpose == "policy"
+        counts = last.purpose in LEARNT
         if counts:
             turn.run(statements.COUNT, duel=last.duel, more_given=-1, more_held=0)
             # The round in which it was given may be over: then this one asks for it again.
@@ -129,8 +131,8 @@ class _Person:
         name = check_name(name)
         row = turn.run(statements.PERSON, at_study=turn.study, annotator=name).one_or_none()
         if row is None:
-            new = {"study": turn.study, "name": name, "joined_at": turn.now, "last": None}
-            new |= {"practised": not turn.config.practice, "answers": 0, "repeats": 0}
+            practised = not turn.config.practice
+            new = rows.annotator(turn.study, name, turn.now, practised=practised)
             turn.run(statements.NEW_PERSON, **new)
             turn.append("joined", annotator=name)
             row = turn.run(statements.PERSON, at_study=turn.study, annotator=name).one()
@@ -141,7 +143,7 @@ class _Person:
         if row.last is not None:
             self.last = turn.run(statements.IMPRESSION, impression=row.last).one()
         # What a plan has used cannot be taken back.
-        used = self.last and self.last.purpose == "policy" and self.last.episode != turn.episode
+        used = self.last and self.last.purpose in LEARNT and self.last.episode != turn.episode
         self.undoable = None if used else self.last
 
     def session(self, now: int) -> int:
@@ -181,22 +183,12 @@ def _repeat(turn: Turn, person: _Person) -> tuple[int, Record] | None:
     original = turn.run(statements.TO_REPEAT, skip_first=skip_first, **who).one_or_none()
     if original is None:
         return None
-    place = {
-        "study": turn.study,
-        "episode": original.episode,
-        "epoch": original.epoch,
-        "number": original.number,
-        "purpose": "repeat",
-    }
-    if turn.run(statements.DUEL_AT, **place).scalar() is None:
-        sides = {
-            "left_arm": original.right_arm,
-            "left_state": original.right_state,
-            "right_arm": original.left_arm,
-            "right_state": original.left_state,
-        }
-        turn.run(statements.NEW_DUEL, **place, **sides, ratings=0, given=0, held=0, free=0)
-    return _show(turn, person, turn.run(statements.DUEL_AT, **place).one())
+    place = (original.episode, original.epoch, original.number)
+    swapped = (original.right_arm, original.right_state, original.left_arm, original.left_state)
+    again = rows.duel(turn.study, place, "repeat", swapped, ratings=0)
+    if turn.run(statements.DUEL_AT, **again).scalar() is None:
+        turn.run(statements.NEW_DUEL, **again)
+    return _show(turn, person, turn.run(statements.DUEL_AT, **again).one())
 
 
 def _queued(turn: Turn, person: _Person) -> tuple[int, Record] | None:
@@ -211,18 +203,16 @@ def _queued(turn: Turn, person: _Person) -> tuple[int, Record] | None:
 def _show(turn: Turn, person: _Person, duel: Record, again: bool = True) -> tuple[int, Record]:
     """Lease a duel to a person: a new impression, or `again` their expired one once more."""
     expired = duel.impression if again else None
-    lease = {
-        "shown_at": turn.now,
-        "expires_at": turn.now + int(1000 * turn.config.lease_seconds),
-    }
+    lease = int(1000 * turn.config.lease_seconds)
     if expired is None:
-        row = {"study": turn.study, "duel": duel.duel, "annotator": person.name}
-        row |= {"session": person.session(turn.now)}
-        impression = int(turn.run(statements.SHOW, **row, **lease).scalar_one())
+        who = (person.name, person.session(turn.now))
+        new = rows.impression(turn.study, duel.duel, *who, turn.now, lease)
+        impression = int(turn.run(statements.SHOW, **new).scalar_one())
     else:
         impression = int(expired)
-        turn.run(statements.SHOW_AGAIN, at_impression=impression, **lease)
-    if duel.purpose == "policy":
+        until = {"shown_at": turn.now, "expires_at": turn.now + lease}
+        turn.run(statements.SHOW_AGAIN, at_impression=impression, **until)
+    if duel.purpose in LEARNT:
         turn.run(statements.COUNT, duel=duel.duel, more_given=0, more_held=1)
     turn.append("shown", annotator=person.name, impression=impression, duel=duel.duel)
     return impression, duel
@@ -244,7 +234,7 @@ def release(turn: Turn, query: Any, **where: Any) -> None:
     """Take back duels that were shown and not answered."""
     for row in turn.run(query, **where).all():
         turn.run(statements.CLOSE, at_impression=row.id, outcome="expired")
-        if row.purpose == "policy":
+        if row.purpose in LEARNT:
             turn.run(statements.COUNT, duel=row.duel, more_given=0, more_held=-1)
         turn.append("expired", annotator=row.annotator, impression=row.id, duel=row.duel)
 

@@ -1,15 +1,16 @@
-"""A study as a zip of CSV files: written, read back, and put into a database again.
+"""A study as a zip of CSV and JSON: a History written, and read back.
 
-study.json       schema version, configuration, annotators, what owners reported beside states
+study.json       version of the bundle, configuration, annotators, what owners reported beside
+                 states; the configuration's `edition` says which random streams and which maths
 duels.csv        one row an impression: design's columns; `confidence` and `plan` are those of the
-                 learner that asked; `winner_arm` and `loser_arm` are empty for ties and skips
-transitions.csv  one row an arm and epoch; an epoch still open has no next_state
+                 learner that asked
+transitions.csv  one row an arm and epoch
 plans.csv        one row a plan; `digest` is of all its arrays
 arrays.npz       what the learner held after the last plan, so that it need not be made again
 
-Arms go by their owner's ids, states by their labels, times are UTC. The same study gives the same
-bytes. Invites and keys stay in the database. Version 1 had no arrays, and no digests of them: its
-plans are made again when it is read.
+The same study gives the same bytes. Invites and keys stay in the database. Version 1 had no arrays,
+and no digests of them: its plans are made again when it is read. Version 2 had no editions: all of
+it is of the first.
 """
 
 import io
@@ -17,115 +18,112 @@ import json
 import re
 import zipfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-from sqlalchemy.engine import Connection
-
-from dopl_core.learning.learner import Dopl
-from dopl_core.studies import csvtext, fold, history, schema, tables
-from dopl_core.studies.config import StudyConfig, from_json
+from dopl_core.studies import bundle_csv, csvtext
+from dopl_core.studies.arrays import Arrays, digest, pack, unpack
+from dopl_core.studies.bundle_csv import iso, milliseconds
+from dopl_core.studies.config import StudyConfig, from_json, to_json
 from dopl_core.studies.csvtext import CsvError
-from dopl_core.studies.history import History
-from dopl_core.studies.loading import write_history
-from dopl_core.studies.replay import replay
-from dopl_core.studies.store import Store
-from dopl_core.studies.turn import Record, config_of, study_row
+from dopl_core.studies.history import History, HistoryError, Move, Person, check
+from dopl_core.studies.vocabulary import STATUSES
 
-SCHEMA = 2
+VERSION = 3
 LARGEST = 1 << 30  # bytes that a member may unpack to
 
-_FILES = ("study.json", "duels.csv", "transitions.csv", "plans.csv", "arrays.npz")
+_TEXTS = ("study.json", "duels.csv", "transitions.csv", "plans.csv")
+_ARRAYS = "arrays.npz"
 
 
-def export_bundle(store: Store, study: str) -> bytes:
-    """The zip of a study as it is now."""
-    with store.read() as connection:
-        row = study_row(connection, study)
-        config = config_of(store, connection, row)
-        arrays = fold.plan_arrays(fold.planned(connection, config, row))
-        files: dict[str, bytes] = _texts(connection, row, config)
-    files["arrays.npz"] = fold.pack(arrays)
+def write(history: History) -> bytes:
+    """The zip of a history that has its last plan's arrays."""
+    if history.arrays is None:
+        raise ValueError("a history without arrays: see replay.with_arrays")
+    study, config = history.study, history.config
+    tables = {
+        "duels.csv": (
+            bundle_csv.DUELS,
+            bundle_csv.duel_rows(study, config, history.impressions),
+        ),
+        "transitions.csv": (
+            bundle_csv.TRANSITIONS,
+            bundle_csv.transition_rows(study, config, history.moves),
+        ),
+        "plans.csv": (bundle_csv.PLANS, bundle_csv.plan_rows(study, history.plans)),
+    }
+    files = {"study.json": _study_json(history).encode()}
+    files |= {name: csvtext.write(*table).encode() for name, table in tables.items()}
+    files |= {_ARRAYS: pack(history.arrays)}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
         for name, content in files.items():
             # A fixed date: the bytes depend on the study only.
-            bundle.writestr(
-                zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, bundle.compression
-            )
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            bundle.writestr(info, content, bundle.compression)
     return buffer.getvalue()
 
 
-def remade_plan(connection: Connection, config: StudyConfig, row: Record) -> Dopl:
-    """The learner after its last plan, computed from the start: where its arrays were damaged."""
-    return replay(_history(_texts(connection, row, config)))
-
-
-def import_bundle(store: Store, source: Path | bytes) -> str:
-    """Put the study of a bundle into the database, all of it or nothing; its id."""
-    read = read_bundle(source)
-    learner = replay(read) if read.arrays is None else None
-    write_history(store, read, learner)
-    return read.study
-
-
-def replay_bundle(source: Path | bytes) -> Dopl:
-    """The learner of a bundle, computed from the start and compared with it at every step."""
-    return replay(read_bundle(source))
-
-
-def replay_study(store: Store, study: str) -> Dopl:
-    """The same for a study in the database."""
-    return replay_bundle(export_bundle(store, study))
-
-
-def read_bundle(source: Path | bytes) -> History:
+def read(source: Path | bytes) -> History:
     """What a bundle holds; refused with the file, the row and the reason."""
-    found = _history(_unzip(source))
-    history.check(found)
-    if found.version > 1:
-        if found.arrays is None:
-            raise CsvError("arrays.npz is missing")
-        if fold.digest(found.arrays) != found.plans[-1]["digest"]:
-            raise CsvError("arrays.npz: not the arrays of the last plan in plans.csv")
-    return found
-
-
-def _history(files: dict[str, bytes]) -> History:
+    files = _unzip(source)
     about = _about(files["study.json"])
-    version, study = about["schema"], str(about["study"])
-    config = _config(about)
-    names = ("duels.csv", "transitions.csv", "plans.csv")
-    duels, transitions, plans = (_csv(files[name], name) for name in names)
-    arrays = _arrays(files["arrays.npz"]) if version > 1 and "arrays.npz" in files else None
+    history = _history(about, files)
+    try:
+        check(history)
+    except HistoryError as error:
+        raise CsvError(str(error)) from None
+    if about["schema"] > 1:
+        if history.arrays is None:
+            raise CsvError(f"{_ARRAYS} is missing")
+        if digest(history.arrays) != history.plans[-1].digest:
+            raise CsvError(f"{_ARRAYS}: not the arrays of the last plan in plans.csv")
+    return history
+
+
+def _study_json(history: History) -> str:
+    about = {
+        "schema": VERSION,
+        "study": history.study,
+        "status": history.status,
+        "made_at": iso(history.made_at),
+        "asked": history.asked,
+        "given": history.given,
+        "annotators": [
+            vars(person) | {"joined_at": iso(person.joined_at)} for person in history.annotators
+        ],
+        "closed": [[*place, ratings] for place, ratings in history.closed.items()],
+        "reports": [
+            {"episode": move.episode, "epoch": move.epoch, "columns": move.columns}
+            for move in history.moves
+            if move.columns
+        ],
+        "config": json.loads(to_json(history.config)),
+    }
+    return json.dumps(about, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def _history(about: dict[str, Any], files: dict[str, bytes]) -> History:
+    study, config = str(about["study"]), _config(about)
+    duels, transitions, plans = (_csv(files[name], name) for name in _TEXTS[1:])
+    impressions = bundle_csv.read_duels(*duels, study, config)
+    moves = bundle_csv.read_transitions(*transitions, study, config)
+    made = bundle_csv.read_plans(*plans, study, about["schema"] > 1)
     try:
         return History(
-            version=version,
             study=study,
             status=about["status"],
-            made_at=tables.milliseconds(about["made_at"]),
+            made_at=milliseconds(about["made_at"]),
             config=config,
             asked=int(about["asked"]),
             given=int(about["given"]),
-            annotators=[
-                {
-                    "name": str(person["name"]),
-                    "joined_at": tables.milliseconds(person["joined_at"]),
-                    "practised": bool(person["practised"]),
-                    "repeats": int(person["repeats"]),
-                }
-                for person in about["annotators"]
-            ],
-            impressions=history.read_impressions(*duels, config, study),
-            moves=history.read_moves(*transitions, config, study),
-            plans=history.read_plans(*plans, study, version > 1),
-            arrays=arrays,
+            annotators=[_person(person) for person in about["annotators"]],
+            impressions=impressions,
+            moves=_with_reports(moves, about.get("reports", ())),
+            plans=made,
+            arrays=_arrays(files[_ARRAYS]) if _ARRAYS in files else None,
             closed={(k, h, n): int(ratings) for k, h, n, ratings in about["closed"]},
-            reports={
-                (int(report["episode"]), int(report["epoch"])): report["columns"]
-                for report in about.get("reports", ())
-            },
         )
     except CsvError:
         raise
@@ -133,58 +131,18 @@ def _history(files: dict[str, bytes]) -> History:
         raise CsvError(f"study.json: {_reason(error)}") from None
 
 
-def _texts(connection: Connection, row: Record, config: StudyConfig) -> dict[str, bytes]:
-    """The files that are text."""
-    texts = {
-        "study.json": _study_json(connection, row, config),
-        "duels.csv": csvtext.write(tables.DUELS, tables.duel_rows(connection, config, row.id)),
-        "transitions.csv": csvtext.write(
-            tables.TRANSITIONS, tables.transition_rows(connection, config, row.id)
-        ),
-        "plans.csv": csvtext.write(tables.PLANS, tables.plan_rows(connection, row.id)),
-    }
-    return {name: text.encode() for name, text in texts.items()}
+def _person(about: dict[str, Any]) -> Person:
+    return Person(
+        name=str(about["name"]),
+        joined_at=milliseconds(about["joined_at"]),
+        practised=bool(about["practised"]),
+        repeats=int(about["repeats"]),
+    )
 
 
-def _study_json(connection: Connection, row: Record, config: StudyConfig) -> str:
-    a, d, e = schema.annotators.c, schema.duels.c, schema.epochs.c
-    people = sa.select(schema.annotators).where(a.study == row.id).order_by(a.joined_at, a.name)
-    closed = sa.select(d.episode, d.epoch, d.number, d.ratings).where(
-        d.study == row.id,
-        d.episode == row.episode,
-        d.purpose == "policy",
-        d.ratings < config.ratings,
-    )
-    reports = sa.select(e.episode, e.epoch, e.columns).where(
-        e.study == row.id, e.columns.is_not(None)
-    )
-    text = connection.execute(
-        sa.select(schema.studies.c.config).where(schema.studies.c.id == row.id)
-    ).scalar_one()
-    about = {
-        "schema": SCHEMA,
-        "study": row.id,
-        "status": row.status,
-        "made_at": tables.iso(row.made_at),
-        "asked": row.asked,
-        "given": row.given,
-        "annotators": [
-            {
-                "name": person.name,
-                "joined_at": tables.iso(person.joined_at),
-                "practised": bool(person.practised),
-                "repeats": person.repeats,
-            }
-            for person in connection.execute(people)
-        ],
-        "closed": [list(c) for c in connection.execute(closed.order_by(d.epoch, d.number))],
-        "reports": [
-            {"episode": r.episode, "epoch": r.epoch, "columns": json.loads(r.columns)}
-            for r in connection.execute(reports.order_by(e.episode, e.epoch))
-        ],
-        "config": json.loads(text),
-    }
-    return json.dumps(about, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+def _with_reports(moves: list[Move], reports: Any) -> list[Move]:
+    columns = {(int(r["episode"]), int(r["epoch"])): r["columns"] for r in reports}
+    return [replace(m, columns=columns.get((m.episode, m.epoch))) for m in moves]
 
 
 def _unzip(source: Path | bytes) -> dict[str, bytes]:
@@ -192,7 +150,7 @@ def _unzip(source: Path | bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as bundle:
             files = {}
-            for name in _FILES:
+            for name in (*_TEXTS, _ARRAYS):
                 if name in bundle.namelist():
                     with bundle.open(name) as member:
                         files[name] = member.read(LARGEST + 1)
@@ -201,7 +159,7 @@ def _unzip(source: Path | bytes) -> dict[str, bytes]:
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
         name = source.name if isinstance(source, Path) else "the bundle"
         raise CsvError(f"{name}: not a zip file, or a damaged one") from None
-    for name in _FILES[:-1]:
+    for name in _TEXTS:
         if name not in files:
             raise CsvError(f"{name} is missing")
     return files
@@ -214,18 +172,20 @@ def _about(content: bytes) -> dict[str, Any]:
         raise CsvError(f"study.json line {error.lineno}: not JSON: {error.msg}") from None
     if not isinstance(about, dict) or not isinstance(about.get("schema"), int):
         raise CsvError('study.json: "schema", the version of the bundle, is missing')
-    if not 1 <= about["schema"] <= SCHEMA:
+    if not 1 <= about["schema"] <= VERSION:
         raise CsvError(
             f"study.json: made by a newer version of dopl (schema {about['schema']}, this program "
-            f"knows up to {SCHEMA}): update dopl"
+            f"knows up to {VERSION}): update dopl"
         )
     for key in ("study", "status", "made_at", "config", "annotators", "asked", "given", "closed"):
         if key not in about:
             raise CsvError(f'study.json: "{key}" is missing')
     if not re.fullmatch(r"[a-z0-9-]{1,80}", str(about["study"])):
         raise CsvError(f'study.json: study "{about["study"]}" is not an id of dopl')
-    if about["status"] not in ("running", "paused", "closed"):
-        raise CsvError(f'study.json: status "{about["status"]}" is not running, paused or closed')
+    if about["status"] not in STATUSES:
+        raise CsvError(
+            f'study.json: status "{about["status"]}" is not one of {", ".join(STATUSES)}'
+        )
     return about
 
 
@@ -236,7 +196,7 @@ def _config(about: dict[str, Any]) -> StudyConfig:
         raise CsvError(f"study.json: {_reason(error)}") from None
 
 
-def _csv(content: bytes, name: str) -> tuple[history.Rows, list[str]]:
+def _csv(content: bytes, name: str) -> tuple[bundle_csv.Rows, list[str]]:
     columns, rows = csvtext.read(csvtext.decode(content, name), name)
     for _, row in rows:
         for column, cell in row.items():
@@ -244,11 +204,11 @@ def _csv(content: bytes, name: str) -> tuple[history.Rows, list[str]]:
     return rows, columns
 
 
-def _arrays(content: bytes) -> fold.Arrays:
+def _arrays(content: bytes) -> Arrays:
     try:
-        return fold.unpack(content)
-    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
-        raise CsvError("arrays.npz: not arrays, or damaged ones") from None
+        return unpack(content)
+    except ValueError:
+        raise CsvError(f"{_ARRAYS}: not arrays, or damaged ones") from None
 
 
 def _reason(error: Exception) -> str:

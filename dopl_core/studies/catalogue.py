@@ -3,12 +3,18 @@
 from dataclasses import dataclass
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from dopl_core.studies import schema
 from dopl_core.studies.config import StudyConfig
-from dopl_core.studies.store import Store
-from dopl_core.studies.turn import Record, config_of, is_over, is_plan_due, study_row, take_turn
+from dopl_core.studies.reading import (
+    Record,
+    configs_of,
+    is_over,
+    is_plan_due,
+    study_row,
+)
+from dopl_core.studies.store import Store, StudyError
+from dopl_core.studies.turn import take_turn
 
 
 @dataclass(frozen=True)
@@ -40,18 +46,15 @@ class Study:
 
 def get_study(store: Store, study: str) -> Study:
     """One study at a glance."""
-    with store.read() as connection:
-        return _glance(store, connection, study_row(connection, study))
+    found = _glances(store, study)
+    if not found:
+        raise StudyError(f'there is no study "{study}"')
+    return found[0]
 
 
 def list_studies(store: Store) -> list[Study]:
     """All studies, the newest first."""
-    with store.read() as connection:
-        ids = sa.select(schema.studies.c.id).order_by(
-            schema.studies.c.made_at.desc(), schema.studies.c.id
-        )
-        found = connection.execute(ids).scalars().all()
-        return [_glance(store, connection, study_row(connection, study)) for study in found]
+    return _glances(store)
 
 
 def pause_study(store: Store, study: str) -> None:
@@ -84,28 +87,45 @@ def _set_status(store: Store, study: str, status: str) -> None:
             turn.append(words[status])
 
 
-def _glance(store: Store, connection: Connection, row: Record) -> Study:
-    config = config_of(store, connection, row)
-    a = schema.annotators.c
-    query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(a.answers), 0))
-    people, answers = connection.execute(query.where(a.study == row.id)).one()
-    if row.status == "closed" or is_over(row, config):
-        waits_for = "nobody"
-    elif is_plan_due(row, config):
-        waits_for = "plan"
-    else:
-        waits_for = "annotators" if row.given < row.asked else "owner"
-    return Study(
-        row.id,
-        row.title,
-        row.status,
-        config,
-        row.made_at,
-        row.episode,
-        row.epoch,
-        row.asked,
-        row.given,
-        int(answers),
-        people,
-        waits_for,
+def _glances(store: Store, study: str | None = None) -> list[Study]:
+    """All studies, or one, in two queries however many there are."""
+    s, a = schema.studies.c, schema.annotators.c
+    columns = [c for c in s if c.name not in ("config", "planner", "planner_until")]
+    people, answers = sa.func.count(a.name), sa.func.coalesce(sa.func.sum(a.answers), 0)
+    query = (
+        sa.select(*columns, people.label("people"), answers.label("answers"))
+        .join_from(schema.studies, schema.annotators, a.study == s.id, isouter=True)
+        .group_by(*columns)
+        .order_by(s.made_at.desc(), s.id)
     )
+    if study is not None:
+        query = query.where(s.id == study)
+    with store.read() as connection:
+        rows = connection.execute(query).all()
+        configs = configs_of(store, connection, rows)
+    return [_glance(row, config) for row, config in zip(rows, configs, strict=True)]
+
+
+def _glance(row: Record, config: StudyConfig) -> Study:
+    return Study(
+        id=row.id,
+        title=row.title,
+        status=row.status,
+        config=config,
+        made_at=row.made_at,
+        episode=row.episode,
+        epoch=row.epoch,
+        asked=row.asked,
+        given=row.given,
+        answers=int(row.answers),
+        annotators=row.people,
+        waits_for=_waits_for(row, config),
+    )
+
+
+def _waits_for(row: Record, config: StudyConfig) -> str:
+    if row.status == "closed" or is_over(row, config):
+        return "nobody"
+    if is_plan_due(row, config):
+        return "plan"
+    return "annotators" if row.given < row.asked else "owner"

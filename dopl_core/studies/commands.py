@@ -20,7 +20,7 @@ def add(command: Adder) -> None:
     sub = command("import", import_)
     sub.add_argument("bundle", type=Path, metavar="FILE")
     sub = command("replay", replay)
-    sub.add_argument("bundle", type=Path, metavar="FILE")
+    sub.add_argument("what", metavar="FILE|STUDY", help="a bundle, or a study's id")
     sub = command("rehearse", rehearse)
     option = sub.add_argument
     option("study", nargs="?", metavar="STUDY", help="the study to play; or --environment")
@@ -64,12 +64,15 @@ def import_(args: argparse.Namespace) -> None:
 
 
 def replay(args: argparse.Namespace) -> None:
-    """Compute a bundle's learner from the start and compare it with what was recorded."""
+    """Compute everything again from the start, of a bundle or a study, and compare every bit."""
     from dopl_core.studies import service
 
-    learner = service.replay_bundle(args.bundle)
+    if Path(args.what).is_file():
+        learner = service.replay_bundle(Path(args.what))
+    else:
+        learner = service.replay_study(service.open_store(), args.what)
     print(
-        f"{args.bundle}: {learner.episode} plans and {int(learner.wins.sum())} answers replayed; "
+        f"{args.what}: {learner.episode} plans and {int(learner.wins.sum())} answers replayed; "
         "everything comes out the same"
     )
 

@@ -5,14 +5,16 @@ import json
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dopl_core import environments
 from dopl_core.learning.bandit import Bandit, Pays, State, check_budget
 from dopl_core.learning.learner import Confidence, Dopl
-from dopl_core.learning.pair_designs import Design
+from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import ENGINES, Engine
+from dopl_core.learning.streams import EDITION
 from dopl_core.studies.store import StudyError
 from dopl_core.world import SimulatedWorld
 
@@ -48,6 +50,7 @@ class StudyConfig:
     ratings: answers asked for each duel, each of another person
     lease_seconds: how long a duel that was shown waits for its answer before it goes to others
     repeat_every: after so many answers a person is asked one of their own again, 0 for never
+    edition: of the random streams and the maths, those of the day on which the study was made
     """
 
     title: str
@@ -64,7 +67,7 @@ class StudyConfig:
     horizon: int = 5
     episodes: int = 0
     confidence: Confidence = "calibrated"
-    design: Design = "star"
+    design: str = "star"
     engine: Engine | Literal["auto"] = "auto"
     pays: Pays = "all"
     ratings: int = 1
@@ -73,6 +76,7 @@ class StudyConfig:
     practice: bool = True
     repeat_every: int = 0
     seed: int = 0
+    edition: int = EDITION
 
     def __post_init__(self) -> None:
         if self.engine == "auto":
@@ -94,21 +98,26 @@ class StudyConfig:
 
     def arm_number(self, arm: str) -> int:
         """The number of the arm with the owner's id."""
-        return self._number("_arm_numbers", arm, "arm id", [a.id for a in self.arms])
+        return _number(self._arm_numbers, arm, "arm id")
 
     def state_number(self, label: str) -> int:
         """The number of the state with this label."""
-        return self._number("_state_numbers", label, "state", [s.label for s in self.states])
+        return _number(self._state_numbers, label, "state")
 
-    def _number(self, cache: str, name: str, what: str, names: list[str]) -> int:
-        numbers = self.__dict__.get(cache)
-        if numbers is None:
-            numbers = {known: i for i, known in enumerate(names)}
-            object.__setattr__(self, cache, numbers)
-        if name not in numbers:
-            known = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-            raise StudyError(f'{what} "{name}" is not one of {known}')
-        return int(numbers[name])
+    @cached_property
+    def _arm_numbers(self) -> dict[str, int]:
+        return {arm.id: number for number, arm in enumerate(self.arms)}
+
+    @cached_property
+    def _state_numbers(self) -> dict[str, int]:
+        return {state.label: number for number, state in enumerate(self.states)}
+
+
+def _number(numbers: dict[str, int], name: str, what: str) -> int:
+    if name not in numbers:
+        known = ", ".join(list(numbers)[:8]) + (", ..." if len(numbers) > 8 else "")
+        raise StudyError(f'{what} "{name}" is not one of {known}')
+    return numbers[name]
 
 
 def engine_for(n_arms: int, n_states: int) -> Engine:
@@ -169,7 +178,7 @@ def bandit_of(config: StudyConfig) -> Bandit:
 
 def world_of(config: StudyConfig) -> SimulatedWorld:
     """The simulated world, before its first episode."""
-    return SimulatedWorld(bandit_of(config), config.seed)
+    return SimulatedWorld(bandit_of(config), config.seed, edition=config.edition)
 
 
 def learner_of(config: StudyConfig) -> Dopl:
@@ -185,6 +194,7 @@ def learner_of(config: StudyConfig) -> Dopl:
         confidence=config.confidence,
         engine=config.engine,
         pays=config.pays,
+        edition=config.edition,
         # A simulated world's groups are the truth that the learner is to find.
         groups=tuple(arm.group for arm in config.arms) if config.world == "observed" else None,
     )
@@ -196,11 +206,15 @@ def to_json(config: StudyConfig) -> str:
 
 
 def from_json(content: str) -> StudyConfig:
-    """The configuration that `to_json` wrote; fields added since take their defaults."""
+    """The configuration that `to_json` wrote; fields added since take their defaults.
+
+    The first edition had no number.
+    """
     data = json.loads(content)
     known = {f.name for f in fields(StudyConfig)}
     if not isinstance(data, dict) or (unknown := sorted(data.keys() - known)):
         raise StudyError(f'config: "{unknown[0]}" is not known' if data else "config is empty")
+    data.setdefault("edition", 1)
     data["arms"] = tuple(Arm(**arm) for arm in data["arms"])
     data["states"] = tuple(State(**state) for state in data["states"])
     return StudyConfig(**data)
@@ -220,13 +234,15 @@ def _check(config: StudyConfig) -> None:
             check_text(name, text)
     _check_choice("world", config.world, get_args(World))
     _check_choice("confidence", config.confidence, get_args(Confidence))
-    _check_choice("design", config.design, get_args(Design))
+    _check_choice("design", config.design, tuple(DESIGNS))
     _check_choice("engine", config.engine, ENGINES)
     _check_choice("pays", config.pays, get_args(Pays))
     for what, least in (("horizon", 1), ("ratings", 1), ("episodes", 0), ("repeat_every", 0)):
         value = getattr(config, what)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise StudyError(f"{what} is {value!r}: a whole number of at least {least} needed")
+    if config.edition not in range(1, EDITION + 1):
+        raise StudyError(f"edition is {config.edition!r}: this program knows 1 to {EDITION}")
     if not 0 <= config.seed < 2**63:
         raise StudyError(f"seed is {config.seed}: a whole number from 0 needed")
     if not config.lease_seconds > 0:

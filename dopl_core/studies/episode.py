@@ -1,17 +1,19 @@
 """What one plan leads to, without a database: its epochs, their duels, and its worth."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
 
-from dopl_core.learning.bandit import ACT, WAIT, IntArray
+from dopl_core.learning.bandit import ACT, WAIT, IntArray, actions
 from dopl_core.learning.learner import Dopl
-from dopl_core.studies.config import StudyConfig, bandit_of, world_of
+from dopl_core.learning.streams import Stream, generator
+from dopl_core.studies.arrays import Arrays
+from dopl_core.studies.config import StudyConfig, bandit_of, learner_of, world_of
 
 PRACTICE = 3  # duels that a person begins with
 
-_PRACTICE_STREAM = 8  # of the study's seed; learner and world use those below
+_COUNTS = ("visits", "wins")  # what a learner has been told; all else of it is its plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,23 +60,35 @@ def begin(config: StudyConfig, learner: Dopl, states: IntArray) -> Episode:
     changed = 1.0 if before is None else float(((learner.plan.index > 0.5) != before).mean())
     value = random_value(learner)
     if config.world == "observed":
-        return Episode(learner, [open_epoch(learner, states)], value, changed, seconds)
+        return Episode(learner, [open_epoch(learner, states, 0)], value, changed, seconds)
     world = world_of(config)
     world.states = states
     world.begin(learner.episode, learner.horizon)
     epochs = []
-    for _ in range(learner.horizon):
-        epoch = open_epoch(learner, world.states)
+    for h in range(learner.horizon):
+        epoch = open_epoch(learner, world.states, h)
         next_states = world.step(epoch.arms)
-        learner.observe(epoch.states, epoch.arms, next_states)
-        epochs.append(Epoch(epoch.states, epoch.arms, epoch.duels, next_states))
+        learner.count_moves(epoch.states, actions(epoch.arms, learner.n_arms), next_states)
+        epochs.append(replace(epoch, next_states=next_states))
     return Episode(learner, epochs, value, changed, seconds)
 
 
-def open_epoch(learner: Dopl, states: IntArray) -> Epoch:
-    """Whom to help and what to ask in the learner's present epoch."""
-    arms = learner.activate(states)
-    return Epoch(states, arms, learner.duels(states, arms), None)
+def open_epoch(learner: Dopl, states: IntArray, epoch: int) -> Epoch:
+    """Whom to help and what to ask in an epoch of the learner's present episode."""
+    arms = learner.activate(states, epoch)
+    return Epoch(states, arms, learner.duels(states, arms, epoch), None)
+
+
+def plan_arrays(learner: Dopl) -> Arrays:
+    """What a learner holds beside its counts."""
+    return {name: array for name, array in learner.state().items() if name not in _COUNTS}
+
+
+def planned_learner(config: StudyConfig, arrays: Arrays) -> Dopl:
+    """The learner with the plan that `arrays` are of, and no counts."""
+    learner = learner_of(config)
+    learner.restore(arrays | {name: getattr(learner, name) for name in _COUNTS})
+    return learner
 
 
 def random_value(learner: Dopl) -> float:
@@ -103,7 +117,7 @@ def random_value(learner: Dopl) -> float:
 
 def practice_duels(config: StudyConfig) -> IntArray:
     """Up to three duels [D, 4] whose better side is plain; none where all are in one state."""
-    rng = np.random.default_rng([config.seed, _PRACTICE_STREAM])
+    rng = generator(Stream.PRACTICE, config.seed, edition=config.edition)
     if config.world == "simulated":
         rewards = bandit_of(config).rewards
         best, worst = rewards.argmax(axis=1), rewards.argmin(axis=1)

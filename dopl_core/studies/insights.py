@@ -4,16 +4,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from dopl_core.learning.bandit import ACT, WAIT
 from dopl_core.learning.learner import Dopl
-from dopl_core.studies import fold, schema
+from dopl_core.studies import archive, bundle_csv, fold
+from dopl_core.studies.arrays import unpack_arms, unpack_states
 from dopl_core.studies.config import StudyConfig
-from dopl_core.studies.statements import COUNTED
+from dopl_core.studies.reading import config_of, present_epoch, study_row
 from dopl_core.studies.store import Store, StudyError
-from dopl_core.studies.turn import Record, config_of, study_row
+from dopl_core.studies.vocabulary import ANSWERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,9 +51,9 @@ def epoch_list(store: Store, study: str) -> list[Helped]:
         row = study_row(connection, study)
         config = config_of(store, connection, row)
         learner = fold.planned(connection, config, row)
-        epoch = _present(connection, config, row)
-    states = fold.bytes_states(epoch.states)
-    arms = fold.bytes_arms(epoch.arms).tolist()
+        epoch = present_epoch(connection, config, row)
+    states = unpack_states(epoch.states)
+    arms = unpack_arms(epoch.arms).tolist()
     helped = [_helped(config, learner, n, int(states[n])) for n in arms]
     return sorted(helped, key=lambda h: (-round(h.index, 7), -h.advantage))
 
@@ -64,7 +63,7 @@ def present_states(store: Store, study: str) -> dict[str, str]:
     with store.read() as connection:
         row = study_row(connection, study)
         config = config_of(store, connection, row)
-        states = fold.bytes_states(_present(connection, config, row).states)
+        states = unpack_states(present_epoch(connection, config, row).states)
     return {
         arm.id: config.states[s].label for arm, s in zip(config.arms, states.tolist(), strict=True)
     }
@@ -74,12 +73,12 @@ def answers(store: Store, study: str, annotator: str | None = None) -> "pd.DataF
     """One row an impression, with the columns of duels.csv; of one person, or of all."""
     import pandas as pd
 
-    from dopl_core.studies.tables import DUELS, duel_rows
-
     with store.read() as connection:
         row = study_row(connection, study)
-        rows = list(duel_rows(connection, config_of(store, connection, row), row.id, annotator))
-    frame = pd.DataFrame(rows, columns=list(DUELS))
+        config = config_of(store, connection, row)
+        shown = archive.read_impressions(connection, study, annotator)
+        rows = list(bundle_csv.duel_rows(study, config, shown))
+    frame = pd.DataFrame(rows, columns=list(bundle_csv.DUELS))
     for column in ("shown_at", "answered_at"):
         frame[column] = pd.to_datetime(frame[column], utc=True, format="ISO8601")
     frame["response_ms"] = pd.to_numeric(frame["response_ms"])
@@ -95,10 +94,7 @@ def plans(store: Store, study: str) -> "pd.DataFrame":
 
     with store.read() as connection:
         study_row(connection, study)
-        columns = [c for c in schema.plans.c if c.name not in ("study", "arrays")]
-        query = sa.select(*columns).where(schema.plans.c.study == study)
-        rows = connection.execute(query.order_by(schema.plans.c.plan)).mappings().all()
-    frame = pd.DataFrame(rows, columns=[c.name for c in columns])
+        frame = pd.DataFrame([vars(plan) for plan in archive.read_plans(connection, study)])
     frame["made_at"] = pd.to_datetime(frame["made_at"], unit="ms", utc=True)
     return frame
 
@@ -109,11 +105,11 @@ def agreement(answers: "pd.DataFrame") -> "pd.DataFrame":
     answers: of all people, as `answers` gives them
     agreement: share of the pairs of raters (skips aside) who said the same; 0.5 is chance
     """
-    said = answers[(answers.purpose == "policy") & answers.outcome.isin(COUNTED)]
+    said = answers[(answers.purpose == "policy") & answers.outcome.isin(ANSWERS)]
     place = ["episode", "epoch", "duel"]
     arms = ["left_arm", "left_state", "right_arm", "right_state"]
     counts = said.groupby(place + arms + ["outcome"]).size().unstack(fill_value=0)
-    counts = counts.reindex(columns=list(COUNTED), fill_value=0).reset_index()
+    counts = counts.reindex(columns=list(ANSWERS), fill_value=0).reset_index()
     raters = counts[["left", "right", "tie"]].sum(axis=1)
     pairs = raters * (raters - 1)
     same = sum(counts[o] * (counts[o] - 1) for o in ("left", "right", "tie"))
@@ -132,7 +128,7 @@ def annotators(answers: "pd.DataFrame") -> "pd.DataFrame":
     """
     import pandas as pd
 
-    said = answers[answers.outcome.isin(COUNTED)]
+    said = answers[answers.outcome.isin(ANSWERS)]
     rows = []
     for name, own in said.groupby("annotator", sort=True):
         policy = own[own.purpose == "policy"]
@@ -232,20 +228,6 @@ def _helped(config: StudyConfig, learner: Dopl, n: int, s: int) -> Helped:
         float(better[ACT]),
         float(better[WAIT]),
     )
-
-
-def _present(connection: Connection, config: StudyConfig, row: Record) -> Record:
-    """The epoch that is going on."""
-    e, d = schema.epochs.c, schema.duels.c
-    query = sa.select(e.states, e.arms).where(e.study == row.id, e.episode == row.episode)
-    if config.world == "observed":
-        return connection.execute(query.order_by(e.epoch.desc()).limit(1)).one()
-    first = sa.select(sa.func.min(d.epoch)).where(
-        d.study == row.id, d.episode == row.episode, d.given < d.ratings
-    )
-    missing = connection.execute(first).scalar()
-    epoch = config.horizon - 1 if missing is None else missing
-    return connection.execute(query.where(e.epoch == epoch)).one()
 
 
 def _consistency(own: "pd.DataFrame") -> float:

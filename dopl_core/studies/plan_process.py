@@ -34,10 +34,11 @@ class Planner:
     def ask(self, study: str) -> Future[None]:
         """The making of this study's plan, which may be under way already."""
         with self._lock:
-            if study not in self._jobs:
-                self._jobs[study] = Future()
+            job = self._jobs.get(study)
+            if job is None:
+                job = self._jobs[study] = Future()
                 self._tell(study)
-            return self._jobs[study]
+            return job
 
     def wait(self, study: str, seconds: float) -> None:
         """Ask, and wait until the plan is made, but no longer than this."""

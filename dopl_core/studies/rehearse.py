@@ -13,6 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from dopl_core.learning.bandit import FloatArray
+from dopl_core.learning.streams import Stream, generator
 from dopl_core.studies import asking, catalogue, insights, running, schema
 from dopl_core.studies.config import StudyConfig, bandit_of
 from dopl_core.studies.replies import Ask, Finished, Receipt, Waiting
@@ -131,7 +132,7 @@ class _Stage:
         self.moved = time.monotonic()  # when anything last went on
 
     def play(self, number: int) -> None:
-        rng = np.random.default_rng([self.seed, number])
+        rng = generator(Stream.REHEARSAL, self.seed, number)
         name = f"{NAME} {number}"
         rest = _POLL[0]
         try:

@@ -1,16 +1,17 @@
 """A study played again from nothing: every plan, duel and move must come out the same."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 
-from dopl_core.learning.bandit import IntArray
+from dopl_core.learning.bandit import IntArray, actions
 from dopl_core.learning.learner import Dopl
+from dopl_core.studies.arrays import digest
 from dopl_core.studies.config import learner_of
-from dopl_core.studies.episode import Epoch, begin, first_states, open_epoch
-from dopl_core.studies.fold import digest, plan_arrays
+from dopl_core.studies.episode import Epoch, begin, first_states, open_epoch, plan_arrays
 from dopl_core.studies.history import History, Impression, Move
-from dopl_core.world import TIE
+from dopl_core.studies.vocabulary import CREDIT, LEARNT
 
 
 class ReplayError(ValueError):
@@ -27,23 +28,28 @@ def replay(history: History) -> Dopl:
     learner, states = learner_of(config), first_states(config)
     moves, shown = _by_episode(history)
     for plan in history.plans:
-        k = plan["plan"]
+        k = plan.plan
         epochs = begin(config, learner, states).epochs
-        if plan["digest"] not in (None, digest(plan_arrays(learner))):
+        if plan.digest not in (None, digest(plan_arrays(learner))):
             raise ReplayError(f"plan {k} comes out differently: its arrays are not those recorded")
-        duels = {}
         for h, move in enumerate(moves[k]):
             if config.world == "observed" and h > 0:
-                epochs.append(open_epoch(learner, states))
+                epochs.append(open_epoch(learner, states, h))
             _compare(epochs[h], move)
-            duels[h] = epochs[h].duels
             if move.next_states is not None:
                 states = move.next_states
                 if config.world == "observed":
-                    learner.observe(move.states, move.arms, move.next_states)
+                    learner.count_moves(move.states, actions(move.arms, config.n_arms), states)
         for impression in shown[k]:
-            _record(learner, impression, duels)
+            _count(learner, impression, epochs)
     return learner
+
+
+def with_arrays(history: History) -> History:
+    """The history with what its learner held after the last plan, computed where it is missing."""
+    if history.arrays is not None:
+        return history
+    return replace(history, arrays=plan_arrays(replay(history)))
 
 
 def _by_episode(history: History) -> tuple[dict[int, list[Move]], dict[int, list[Impression]]]:
@@ -52,7 +58,7 @@ def _by_episode(history: History) -> tuple[dict[int, list[Move]], dict[int, list
     for move in history.moves:
         moves[move.episode].append(move)
     for impression in history.impressions:
-        if impression.purpose == "policy":
+        if impression.purpose in LEARNT:
             shown[impression.place[0]].append(impression)
     return moves, shown
 
@@ -71,11 +77,9 @@ def _listed(states: IntArray | None) -> list[int]:
     return [] if states is None else states.tolist()
 
 
-def _record(learner: Dopl, shown: Impression, duels: dict[int, IntArray]) -> None:
+def _count(learner: Dopl, shown: Impression, epochs: list[Epoch]) -> None:
     _, epoch, number = shown.place
-    asked = duels[epoch][number : number + 1]
-    if asked.tolist() != [list(shown.duel)]:
+    if epochs[epoch].duels[number : number + 1].tolist() != [list(shown.sides)]:
         raise ReplayError(f"episode, epoch, duel {shown.place}: something else would be asked")
-    winners = {"left": shown.duel[0], "right": shown.duel[2], "tie": TIE}
-    if shown.outcome in winners:
-        learner.record(asked, np.array([winners[shown.outcome]]))
+    if shown.learnt:
+        learner.count_duels([shown.sides], [CREDIT[str(shown.outcome)]])

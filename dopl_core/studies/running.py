@@ -4,26 +4,26 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from dopl_core.learning.bandit import IntArray
-from dopl_core.studies import fold, schema, statements
+from dopl_core.studies import fold, rows, schema, statements
 from dopl_core.studies.asking import release
-from dopl_core.studies.config import StudyConfig, check_text, digest_of, learner_of, to_json
+from dopl_core.studies.config import StudyConfig, check_text, learner_of
 from dopl_core.studies.episode import (
     Episode,
     Epoch,
     begin,
     first_states,
     open_epoch,
+    plan_arrays,
     practice_duels,
 )
+from dopl_core.studies.reading import last_states, reported_columns, study_row
 from dopl_core.studies.store import Store, StudyError
-from dopl_core.studies.turn import Turn, reported_columns, study_row, take_turn, to_text
+from dopl_core.studies.turn import Turn, take_turn
 
 PLANNER_LEASE = 20.0  # seconds; a plan that takes longer is made twice and counted once
 
@@ -33,21 +33,14 @@ def create_study(store: Store, config: StudyConfig) -> str:
     episode = begin(config, learner_of(config), first_states(config))
     plan = _plan_row(episode)
     study = f"{_slug(config.title)}-{secrets.token_hex(3)}"
-    content = to_json(config)
-    row = {
-        "id": study,
-        "title": config.title,
-        "status": "running",
-        "config": content,
-        "config_digest": digest_of(content),
-        "made_at": store.now(),
-    } | dict.fromkeys(("seq", "heard", "episode", "epoch", "asked", "given"), 0)
+    row = rows.study(study, config, store.now())
     with store.write() as connection:
         connection.execute(sa.insert(schema.studies), row)
         turn = Turn(store, connection, study_row(connection, study))
         turn.append("made", body={"config": row["config_digest"]})
         if config.practice:
-            _insert(turn, schema.duels, _duel_rows(turn, 0, 0, practice_duels(config), "practice"))
+            practice = _duel_rows(turn, (0, 0), practice_duels(config), "practice")
+            rows.insert(connection, schema.duels, practice)
         _commit_plan(turn, episode, plan)
         turn.write_back()
     return study
@@ -114,7 +107,7 @@ def advance(store: Store, study: str) -> bool:
         try:
             with store.read() as connection:
                 learner = fold.fold(connection, config, study_row(connection, study))
-                states = _last_states(connection, study)
+                states = last_states(connection, study)
             episode = begin(config, learner, states)
             plan = _plan_row(episode)
         except BaseException:
@@ -132,31 +125,24 @@ def advance(store: Store, study: str) -> bool:
         # An answer was taken back meanwhile, or somebody else was faster: look again.
 
 
-def _plan_row(episode: Episode) -> dict[str, Any]:
+def _plan_row(episode: Episode) -> rows.Row:
     """The row of a plan; packing its arrays takes a while, and needs no database."""
-    learner, plan = episode.learner, episode.learner.plan
-    assert plan is not None  # noqa: S101
-    arrays = fold.plan_arrays(learner)
-    return {
-        "plan": learner.episode,
-        "engine": plan.engine,
-        "value": plan.value,
-        "random_value": episode.random_value,
-        "multiplier": plan.multiplier,
-        "changed": episode.changed,
-        "answers": int(learner.wins.sum()),
-        "seconds": round(episode.seconds, 6),
-        "digest": fold.digest(arrays),
-        "arrays": fold.pack(arrays),
-    }
+    return rows.plan(
+        episode.learner,
+        random_value=episode.random_value,
+        changed=episode.changed,
+        seconds=episode.seconds,
+        arrays=plan_arrays(episode.learner),
+    )
 
 
-def _commit_plan(turn: Turn, episode: Episode, plan: dict[str, Any]) -> None:
+def _commit_plan(turn: Turn, episode: Episode, plan: rows.Row) -> None:
     """Write a plan, its epochs and its duels, and begin its episode."""
     p = schema.plans.c
     last = sa.and_(p.study == turn.study, p.plan == turn.episode)
     turn.connection.execute(sa.update(schema.plans).where(last).values(arrays=None))
-    _insert(turn, schema.plans, [plan | {"study": turn.study, "made_at": turn.now}])
+    made = plan | {"study": turn.study, "made_at": turn.now}
+    rows.insert(turn.connection, schema.plans, [made])
     turn.episode, turn.epoch, turn.asked, turn.given = plan["plan"], 0, 0, 0
     turn.append("planned", body={"plan": plan["plan"], "engine": plan["engine"]})
     fold.save_snapshot(turn, episode.learner)
@@ -165,27 +151,18 @@ def _commit_plan(turn: Turn, episode: Episode, plan: dict[str, Any]) -> None:
 
 def _open_epochs(turn: Turn, epochs: list[Epoch]) -> None:
     """Ask the duels of the coming epochs; a simulated world has moved through them already."""
-    rows: list[dict[str, Any]] = []
-    duels: list[dict[str, Any]] = []
+    opened: list[rows.Row] = []
+    duels: list[rows.Row] = []
     for epoch in epochs:
-        moved = epoch.next_states
-        rows.append(
-            {
-                "study": turn.study,
-                "episode": turn.episode,
-                "epoch": turn.epoch,
-                "states": fold.states_bytes(epoch.states),
-                "arms": fold.arms_bytes(epoch.arms),
-                "next_states": None if moved is None else fold.states_bytes(moved),
-                "source": None if moved is None else "simulated",
-            }
-        )
-        duels += _duel_rows(turn, turn.episode, turn.epoch, epoch.duels, "policy")
+        place, moved = (turn.episode, turn.epoch), epoch.next_states
+        source = None if moved is None else "simulated"
+        opened.append(rows.epoch(turn.study, place, epoch.states, epoch.arms, moved, source))
+        duels += _duel_rows(turn, place, epoch.duels, "policy")
         turn.asked += len(epoch.duels) * turn.config.ratings
         if moved is not None:
             _observed(turn, "simulated")
-    _insert(turn, schema.epochs, rows)
-    _insert(turn, schema.duels, duels)
+    rows.insert(turn.connection, schema.epochs, opened)
+    rows.insert(turn.connection, schema.duels, duels)
 
 
 def _move_on(turn: Turn, next_states: IntArray, columns: dict[str, dict[str, str]]) -> None:
@@ -195,18 +172,13 @@ def _move_on(turn: Turn, next_states: IntArray, columns: dict[str, dict[str, str
     known |= {arm: known.get(arm, {}) | new for arm, new in columns.items()}
     e = schema.epochs.c
     here = sa.and_(e.study == turn.study, e.episode == turn.episode, e.epoch == turn.epoch)
-    values = {
-        "next_states": fold.states_bytes(next_states),
-        "source": "owner",
-        "columns": to_text(known) if columns else None,
-    }
-    turn.connection.execute(sa.update(schema.epochs).where(here).values(values))
+    report = rows.report(next_states, "owner", known if columns else None)
+    turn.connection.execute(sa.update(schema.epochs).where(here).values(report))
     _observed(turn, "owner")
     if turn.epoch < turn.config.horizon:
         learner = fold.planned(turn.connection, turn.config, row)
-        learner.epoch = turn.epoch
         turn.asked, turn.given = turn.asked - turn.given, 0
-        _open_epochs(turn, [open_epoch(learner, next_states)])
+        _open_epochs(turn, [open_epoch(learner, next_states, turn.epoch)])
 
 
 def _observed(turn: Turn, source: str) -> None:
@@ -214,41 +186,11 @@ def _observed(turn: Turn, source: str) -> None:
     turn.epoch += 1
 
 
-def _duel_rows(
-    turn: Turn, episode: int, epoch: int, duels: IntArray, purpose: str
-) -> list[dict[str, Any]]:
-    ratings = turn.config.ratings if purpose == "policy" else 0
+def _duel_rows(turn: Turn, place: tuple[int, int], duels: IntArray, purpose: str) -> list[rows.Row]:
     return [
-        {
-            "study": turn.study,
-            "episode": episode,
-            "epoch": epoch,
-            "number": number,
-            "purpose": purpose,
-            "left_arm": duel[0],
-            "left_state": duel[1],
-            "right_arm": duel[2],
-            "right_state": duel[3],
-            "ratings": ratings,
-            "given": 0,
-            "held": 0,
-            "free": ratings,
-        }
-        for number, duel in enumerate(duels.tolist())
+        rows.duel(turn.study, (*place, number), purpose, sides, turn.config.ratings)
+        for number, sides in enumerate(duels.tolist())
     ]
-
-
-def _insert(turn: Turn, table: sa.Table, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        turn.connection.execute(sa.insert(table), rows)
-
-
-def _last_states(connection: Connection, study: str) -> IntArray:
-    """Where all arms are now [N]."""
-    e = schema.epochs.c
-    query = sa.select(e.states, e.next_states).where(e.study == study)
-    row = connection.execute(query.order_by(e.episode.desc(), e.epoch.desc()).limit(1)).one()
-    return fold.bytes_states(row.next_states if row.next_states is not None else row.states)
 
 
 def _reported(config: StudyConfig, states: Mapping[str, str]) -> IntArray:

@@ -1,8 +1,9 @@
 """The tables of a store: the log, what it has led to, and what is open now.
 
-`events`, `plans` and `epochs` are what happened and are only ever added to; the learner is their
-fold. `duels`, `impressions` and the counters of `studies` are the queue: they are written in the
-same transaction as the event that changes them. Times are milliseconds since 1970, UTC.
+`events` is only ever added to, and the learner is its fold; `plans` and `epochs` have what events
+point to (an epoch's row is completed when its moves are known, and only the last plan keeps its
+arrays). `duels`, `impressions` and the counters of `studies` are the queue: they change in the same
+transaction as the event that changes them. Times are milliseconds since 1970, UTC.
 The migrations make these tables; a test compares the two.
 """
 
@@ -23,9 +24,16 @@ from sqlalchemy import (
     text,
 )
 
+from dopl_core.studies.vocabulary import OUTCOMES, PURPOSES, STATUSES
+
 VERSIONS = ("0001", "0002", "0003")  # oldest first; the last is this program's
 
 metadata = MetaData()
+
+
+def _one_of(table: str, column: str, words: tuple[str, ...]) -> CheckConstraint:
+    listed = ", ".join(f"'{word}'" for word in words)
+    return CheckConstraint(f"{column} IN ({listed})", name=f"{table}_{column}")
 
 
 def _of_study(primary: bool = False) -> Column[str]:
@@ -41,7 +49,7 @@ studies = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("title", Text, nullable=False),
-    Column("status", Text, nullable=False),  # running, paused, closed
+    Column("status", Text, nullable=False),
     Column("config", Text, nullable=False),  # JSON; never changes
     Column("config_digest", Text, nullable=False),
     Column("made_at", BigInteger, nullable=False),
@@ -53,7 +61,7 @@ studies = Table(
     Column("given", Integer, nullable=False),  # and has
     Column("planner", Text),  # who is planning, and until when that is believed
     Column("planner_until", BigInteger),
-    CheckConstraint("status IN ('running', 'paused', 'closed')", name="studies_status"),
+    _one_of("studies", "status", STATUSES),
     CheckConstraint("given <= asked", name="studies_given"),
 )
 
@@ -144,7 +152,7 @@ duels = Table(
     Column("held", Integer, nullable=False),  # leases that run
     Column("free", Integer, nullable=False, server_default="0"),  # ratings - given - held
     UniqueConstraint("study", "episode", "epoch", "number", "purpose", name="duels_place"),
-    CheckConstraint("purpose IN ('policy', 'repeat', 'gold', 'practice')", name="duels_purpose"),
+    _one_of("duels", "purpose", PURPOSES),
     CheckConstraint("given BETWEEN 0 AND ratings", name="duels_given"),
     CheckConstraint("held >= 0", name="duels_held"),
     CheckConstraint("left_arm <> right_arm", name="duels_arms"),
@@ -172,10 +180,7 @@ impressions = Table(
     Column("outcome", Text),  # empty while it is open
     Column("answered_at", BigInteger),
     Column("response_ms", Integer),
-    CheckConstraint(
-        "outcome IN ('left', 'right', 'tie', 'skip', 'expired', 'undone')",
-        name="impressions_outcome",
-    ),
+    _one_of("impressions", "outcome", OUTCOMES),
 )
 _LIVE = text("outcome IS NULL OR outcome <> 'undone'")
 _OPEN = text("outcome IS NULL")

@@ -37,7 +37,6 @@ A skip is a rating given without weight: a duel that nobody can tell never holds
 """
 
 from dopl_core.studies.asking import answer, next_duel, skip_practice, undo
-from dopl_core.studies.bundle import export_bundle, import_bundle, replay_bundle, replay_study
 from dopl_core.studies.catalogue import (
     Study,
     close_study,
@@ -49,6 +48,12 @@ from dopl_core.studies.catalogue import (
 )
 from dopl_core.studies.config import Arm, StudyConfig, engine_for, from_environment, from_roster
 from dopl_core.studies.csvtext import CsvError
+from dopl_core.studies.exchange import (
+    export_bundle,
+    import_bundle,
+    replay_bundle,
+    replay_study,
+)
 from dopl_core.studies.fold import load_learner
 from dopl_core.studies.insights import (
     Helped,

@@ -4,11 +4,10 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam as given
 
 from dopl_core.studies import schema
-
-COUNTED = ("left", "right", "tie", "skip")  # outcomes that are answers
+from dopl_core.studies.vocabulary import ANSWERS, CREDIT, LEARNT
 
 _s, _a, _d, _i = schema.studies.c, schema.annotators.c, schema.duels.c, schema.impressions.c
-_CHANGING = (
+CHANGING = (
     *("status", "seq", "heard", "episode", "epoch", "asked", "given"),
     *("planner", "planner_until"),
 )
@@ -21,11 +20,10 @@ LOCKED_STUDY_OF = (
     .where(_i.id == given("impression"))
     .with_for_update(of=schema.studies)
 )
-CONFIG = sa.select(_s.config).where(_s.id == given("study"))
 UPDATE_STUDY = (
     sa.update(schema.studies)
     .where(_s.id == given("at_study"))
-    .values({name: given(name) for name in _CHANGING})
+    .values({name: given(name) for name in CHANGING})
 )
 EVENT = sa.insert(schema.events)
 
@@ -52,7 +50,7 @@ IMPRESSION = _with_duel.where(_i.id == given("impression"))
 OPEN = _with_duel.where(_of_person, _i.outcome.is_(None)).order_by(_i.id.desc()).limit(1)
 BEFORE = (
     sa.select(_i.id)
-    .where(_of_person, _i.outcome.in_(COUNTED))
+    .where(_of_person, _i.outcome.in_(ANSWERS))
     .order_by(_i.answered_at.desc(), _i.id.desc())
     .limit(1)
 )
@@ -64,7 +62,7 @@ _held = (
 OVERDUE = _held.where(_i.study == given("study"), _i.expires_at < given("now"))
 HELD_BY_OTHERS = _held.where(_i.duel == given("duel"), _i.id != given("impression"))
 OPEN_IN_EPISODE = _held.where(
-    _d.study == given("study"), _d.episode == given("episode"), _d.purpose == "policy"
+    _d.study == given("study"), _d.episode == given("episode"), _d.purpose.in_(LEARNT)
 )
 SHOW = sa.insert(schema.impressions).returning(_i.id)
 SHOW_AGAIN = (
@@ -124,7 +122,7 @@ COUNT = (
 _mine = (
     sa.select(*_place[:3], *_sides)
     .join_from(schema.impressions, schema.duels, _i.duel == _d.id)
-    .where(_of_person, _d.purpose == "policy", _i.outcome.in_(COUNTED[:3]))
+    .where(_of_person, _d.purpose.in_(LEARNT), _i.outcome.in_(CREDIT))
     .order_by(_i.answered_at, _i.id)
 )
 TO_REPEAT = _mine.offset(given("skip_first")).limit(1)

@@ -4,22 +4,16 @@ Writers of one study take turns, on SQLite by BEGIN IMMEDIATE, on PostgreSQL by 
 study's row. So whatever a turn reads stays true until it commits, and event numbers have no gaps.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection, CursorResult
 
-from dopl_core.studies import schema, statements
-from dopl_core.studies.config import StudyConfig, from_json
+from dopl_core.studies import rows, statements
+from dopl_core.studies.reading import Record, config_of, is_plan_due, study_row
 from dopl_core.studies.store import Store, StudyError
-
-Record = Any  # a row of the database: its columns are attributes
-
-_HEARD = {"answered", "undone", "observed", "planned"}  # events that the learner counts
-_EVENT = ("annotator", "impression", "duel", "outcome", "body")
+from dopl_core.studies.vocabulary import EVENTS
 
 
 class Turn:
@@ -52,18 +46,15 @@ class Turn:
         return self.planner is not None and (self.planner_until or 0) > self.now
 
     def run(self, statement: Any, **values: Any) -> CursorResult[Any]:
-        """Execute a statement of statements.py."""
+        """Execute one of statements.py."""
         return self.connection.execute(statement, values)
 
     def append(self, kind: str, **columns: Any) -> None:
-        """Add an event; `body` is written as JSON."""
+        """Add an event; see rows.event."""
         self.seq += 1
-        if kind in _HEARD:
+        if EVENTS[kind]:
             self.heard = self.seq
-        if "body" in columns:
-            columns["body"] = to_text(columns["body"])
-        values = {name: columns.get(name) for name in _EVENT}
-        self.run(statements.EVENT, study=self.study, seq=self.seq, at=self.now, kind=kind, **values)
+        self.run(statements.EVENT, **rows.event(self.study, self.seq, self.now, kind, **columns))
 
     def write_back(self) -> None:
         after = self._values()
@@ -71,8 +62,7 @@ class Turn:
             self.run(statements.UPDATE_STUDY, at_study=self.study, **after)
 
     def _values(self) -> dict[str, Any]:
-        names = "status seq heard episode epoch asked given planner planner_until"
-        return {name: getattr(self, name) for name in names.split()}
+        return {name: getattr(self, name) for name in statements.CHANGING}
 
 
 @contextmanager
@@ -98,51 +88,3 @@ def _study_of(connection: Connection, impression: int) -> Record:
     if row is None:
         raise StudyError(f"impression {impression} was never shown")
     return row
-
-
-def study_row(connection: Connection, study: str, lock: bool = False) -> Record:
-    """The study's row without its configuration."""
-    query = statements.LOCKED_STUDY if lock else statements.STUDY
-    row = connection.execute(query, {"study": study}).one_or_none()
-    if row is None:
-        raise StudyError(f'there is no study "{study}"')
-    return row
-
-
-def config_of(store: Store, connection: Connection, row: Record) -> StudyConfig:
-    """The configuration of a study, parsed once in a process."""
-    key = (row.id, row.config_digest)
-    if key not in store.configs:
-        content = connection.execute(statements.CONFIG, {"study": row.id}).scalar_one()
-        store.configs[key] = from_json(content)
-    config: StudyConfig = store.configs[key]
-    return config
-
-
-def is_plan_due(row: Any, config: StudyConfig) -> bool:
-    """All moves and all ratings of the episode are in, and there is to be another episode."""
-    complete = row.epoch >= config.horizon and row.given >= row.asked
-    return complete and not is_over(row, config)
-
-
-def is_over(row: Any, config: StudyConfig) -> bool:
-    """The last episode that was wanted has its answers."""
-    complete = row.epoch >= config.horizon and row.given >= row.asked
-    return complete and 0 < config.episodes <= row.episode
-
-
-def reported_columns(
-    connection: Connection, study: str, episode: int, epoch: int
-) -> dict[str, dict[str, str]]:
-    """What the owner had reported of the arms when an epoch began: arm id -> column -> text."""
-    e = schema.epochs.c
-    before = sa.tuple_(e.episode, e.epoch) < sa.tuple_(episode, epoch)
-    query = sa.select(e.columns).where(e.study == study, before, e.columns.is_not(None))
-    last = query.order_by(e.episode.desc(), e.epoch.desc()).limit(1)
-    content = connection.execute(last).scalar()
-    return {} if content is None else json.loads(content)
-
-
-def to_text(body: Any) -> str:
-    """JSON for the database, the same text each time."""
-    return json.dumps(body, ensure_ascii=False, sort_keys=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import sqlalchemy as sa
 
-from dopl_core.studies import fold, schema, service
+from dopl_core.studies import arrays, schema, service
 from dopl_core.studies.rehearse import Habits, rehearse
 from dopl_core.studies.service import Store
 
@@ -48,11 +48,11 @@ def _clicks(store: Store) -> None:
 def _opening(store: Store) -> None:
     study = _large_study(store)
     with_snapshot = _seconds(store, study)
-    digest = fold.digest(service.load_learner(store, study).state())
+    digest = arrays.digest(service.load_learner(store, study).state())
     with store.write() as connection:
         connection.execute(sa.delete(schema.snapshots))
     folding = _seconds(store, study)
-    same = digest == fold.digest(service.load_learner(store, study).state())
+    same = digest == arrays.digest(service.load_learner(store, study).state())
     print(
         f"opening a study of {LARGE:,} answers: {1000 * with_snapshot:.0f} ms with its snapshot "
         f"(bar: under a second), {1000 * folding:.0f} ms by folding the whole log, "

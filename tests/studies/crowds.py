@@ -8,9 +8,9 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from dopl_core.studies import fold, schema, service
+from dopl_core.studies import arrays, schema, service
 from dopl_core.studies.service import Store
-from dopl_core.studies.statements import COUNTED
+from dopl_core.studies.vocabulary import ANSWERS
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["dopl_core.studies.rehearse", "psycopg"])
@@ -65,14 +65,14 @@ def check(store: Store, study: str, acknowledged: list[tuple[int, str]]) -> None
             sa.select(e.impression, e.outcome).where(e.study == study, e.kind == "answered")
         ).all()
         kept = connection.execute(
-            sa.select(i.id, i.outcome).where(i.study == study, i.outcome.in_(COUNTED))
+            sa.select(i.id, i.outcome).where(i.study == study, i.outcome.in_(ANSWERS))
         ).all()
         ratings = connection.execute(
             sa.select(d.id, d.given, d.ratings, sa.func.count(i.id), d.held + d.free)
             .join_from(
                 schema.duels,
                 schema.impressions,
-                sa.and_(i.duel == d.id, i.outcome.in_(COUNTED)),
+                sa.and_(i.duel == d.id, i.outcome.in_(ANSWERS)),
                 isouter=True,
             )
             .where(d.study == study, d.purpose == "policy")
@@ -91,4 +91,4 @@ def check(store: Store, study: str, acknowledged: list[tuple[int, str]]) -> None
     assert numbers[0] == numbers[1]
     replayed = service.replay_study(store, study).state()
     folded = service.load_learner(store, study).state()
-    assert fold.digest(folded) == fold.digest(replayed)
+    assert arrays.digest(folded) == arrays.digest(replayed)

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 from playing import Clock, clinic, cpap, play
 
-from dopl_core.studies import fold, schema, service
+from dopl_core.studies import arrays, schema, service
 from dopl_core.studies.service import Ask, Finished, Store, StudyError, Waiting
 
 
@@ -82,7 +82,7 @@ def test_a_second_answer_to_one_impression_is_ignored_and_says_so(store: Store) 
     assert again.status == "already"
     assert not again.saved
     assert "already" in again.message
-    assert fold.digest(service.load_learner(store, study).state()) == fold.digest(before)
+    assert arrays.digest(service.load_learner(store, study).state()) == arrays.digest(before)
 
 
 def test_a_click_too_soon_after_showing_does_nothing(store: Store, clock: Clock) -> None:
@@ -174,14 +174,14 @@ def test_the_last_rating_of_an_episode_says_that_a_plan_is_due(store: Store) -> 
 def test_the_learner_after_an_undo_never_saw_the_answer(store: Store) -> None:
     study = service.create_study(store, cpap())
     say(store, ask(store, study, "Ann"))
-    before = fold.digest(service.load_learner(store, study).state())
+    before = arrays.digest(service.load_learner(store, study).state())
     mine = ask(store, study, "Ann")
     say(store, mine, "right")
     back = service.undo(store, study, "Ann")
     assert back is not None
     assert back.duel == mine.duel
     assert back.impression != mine.impression
-    assert fold.digest(service.load_learner(store, study).state()) == before
+    assert arrays.digest(service.load_learner(store, study).state()) == before
     assert events(store, study)[-2:] == ["undone", "shown"]
     assert ask(store, study, "Ann") == back
     assert say(store, back, "left").saved
@@ -263,7 +263,7 @@ def test_repeats_show_ones_own_duel_with_sides_swapped_and_are_not_learnt(store:
     assert (shown[3].left, shown[3].right) == (shown[0].right, shown[0].left)
     assert service.load_learner(store, study).wins.sum() == 4
     # Left both times, sides swapped: not the same arm.
-    assert service.annotators(store, study).consistency.tolist() == [0.0]
+    assert service.annotators(service.answers(store, study)).consistency.tolist() == [0.0]
 
 
 def test_a_paused_study_shows_nothing_new_but_takes_what_was_shown(store: Store) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from playing import STATES, Clock, clinic, cpap, play
 
-from dopl_core.studies import bundle, csvtext, fold, service
+from dopl_core.studies import arrays, bundle, csvtext, service
 from dopl_core.studies.replay import ReplayError
 from dopl_core.studies.service import Ask, CsvError, Store, StudyError
 
-DATA = Path(__file__).resolve().parent / "data"
+KEPT = Path(__file__).resolve().parents[1] / "data" / "kept"
 VERSION_1 = "kept-version-1-792b0b"
 
 NASTY = (
@@ -44,7 +44,7 @@ def zipped(members: dict[str, bytes]) -> bytes:
 
 
 def digest(store: Store, study: str) -> str:
-    return fold.digest(service.load_learner(store, study).state())
+    return arrays.digest(service.load_learner(store, study).state())
 
 
 def nasty(**rules: object) -> service.StudyConfig:
@@ -84,7 +84,7 @@ def test_export_import_export_gives_the_same_bytes_and_the_same_learner(
     assert digest(store, study) == learner
     assert service.get_study(store, study) == before
     replayed = service.replay_bundle(exported)
-    assert fold.digest(replayed.state()) == learner
+    assert arrays.digest(replayed.state()) == learner
 
 
 def test_an_imported_study_goes_on_as_the_one_it_came_from(store: Store, clock: Clock) -> None:
@@ -144,7 +144,7 @@ def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -
     assert left["answered_at"].startswith("2026-")
     assert left["answered_at"].endswith("Z")
     assert {row["outcome"] for row in rows} >= {"left", "right", "skip", "undone"}
-    assert json.loads(members["study.json"])["schema"] == 2
+    assert json.loads(members["study.json"])["schema"] == 3
 
 
 def test_no_cell_would_run_as_a_formula(sqlite_store: Store, clock: Clock) -> None:
@@ -169,14 +169,32 @@ def test_quoted_text_comes_back(text: str) -> None:
 
 
 def test_a_bundle_of_version_1_is_imported(store: Store, clock: Clock) -> None:
-    assert service.import_bundle(store, DATA / "version1.zip") == VERSION_1
+    assert service.import_bundle(store, KEPT / "bundle1.zip") == VERSION_1
     learner = service.load_learner(store, VERSION_1)
     assert (learner.wins.sum(), learner.visits.sum(), learner.episode) == (10, 160, 4)
     assert play(store, VERSION_1, 20, clock=clock) > 10
     now = service.export_bundle(store, VERSION_1)
-    assert json.loads(files(now)["study.json"])["schema"] == 2
+    assert json.loads(files(now)["study.json"])["schema"] == 3
     replayed = service.replay_bundle(now)
-    assert fold.digest(replayed.state()) == digest(store, VERSION_1)
+    assert arrays.digest(replayed.state()) == digest(store, VERSION_1)
+
+
+@pytest.mark.parametrize("kept", ["armman", "clinic", "paper"])
+def test_a_bundle_of_version_2_is_imported_replays_to_the_bit_and_goes_on(
+    store: Store, clock: Clock, kept: str
+) -> None:
+    """Made by the version before editions: simulated and drawn, a roster's, the paper's."""
+    old = KEPT / f"bundle2_{kept}.zip"
+    replayed = service.replay_bundle(old)
+    study = service.import_bundle(store, old)
+    assert digest(store, study) == arrays.digest(replayed.state())
+    clock.wait(10**6)
+    labels = [state.label for state in service.get_study(store, study).config.states]
+    assert play(store, study, 20, clock=clock, states=labels) > 5
+    now = service.export_bundle(store, study)
+    about = json.loads(files(now)["study.json"])
+    assert (about["schema"], about["config"]["edition"]) == (3, 1)
+    assert arrays.digest(service.replay_bundle(now).state()) == digest(store, study)
 
 
 def test_a_study_that_is_here_already_is_not_imported_over(store: Store, clock: Clock) -> None:
@@ -290,7 +308,7 @@ def test_answers_that_do_not_add_up_are_refused(sqlite_store: Store, exported: b
         ({"schema": 99}, "made by a newer version of dopl"),
         ({"schema": None}, '"schema", the version of the bundle, is missing'),
         ({"study": "../../etc"}, 'study "../../etc" is not an id'),
-        ({"status": "odd"}, 'status "odd" is not running'),
+        ({"status": "odd"}, 'status "odd" is not one of running'),
         ({"config": {}}, "study.json"),
         ({"config": {"arms": [], "states": []}}, "study.json"),
         ({"annotators": [{}]}, "study.json: 'name' is missing"),
@@ -349,8 +367,12 @@ def test_paths_inside_a_zip_are_never_followed(
 
 
 def test_replay_says_where_a_changed_history_parts_from_what_was_recorded(
-    exported: bytes,
+    sqlite_store: Store, clock: Clock
 ) -> None:
+    # Calibrated: with the paper's confidence an answer far from the reference changes no estimate.
+    study = played(sqlite_store, clock, clinic(ratings=2, confidence="calibrated"))
+    exported = service.export_bundle(sqlite_store, study)
+
     def flip(rows: list[dict[str, str]]) -> None:
         row = next(row for row in rows if row["outcome"] == "left" and row["episode"] == "1")
         row.update(outcome="right", winner_arm=row["loser_arm"], loser_arm=row["winner_arm"])

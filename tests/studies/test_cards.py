@@ -38,6 +38,11 @@ def test_evidence_is_the_same_for_everybody_who_sees_the_arm_in_an_epoch():
     assert one != cards.draw("cpap", CPAP, 1, seed=4, arm=5, episode=2, epoch=1)
 
 
+def test_studies_of_the_first_edition_keep_the_evidence_that_they_had():
+    old = cards.draw("cpap", CPAP, 1, seed=4, arm=3, episode=2, epoch=1, edition=1)
+    assert old.charts[0].values == (5.6, 5.0, 2.7, 1.5, 0.0, 2.1, 3.4)
+
+
 def test_cpap_nights_fit_the_words_of_the_state():
     nights = [[np.array(e.charts[0].values) for e in draws("cpap", state)] for state in range(3)]
     assert all((hours < 4).all() and 1 <= (hours > 0).sum() <= 3 for hours in nights[0])

@@ -11,12 +11,12 @@ import pytest
 import sqlalchemy as sa
 from playing import Clock, clinic, cpap, play
 
-from dopl_core.studies import fold, schema, service
+from dopl_core.studies import arrays, fold, schema, service
 from dopl_core.studies.service import Store
 
 
 def digest(store: Store, study: str) -> str:
-    return fold.digest(service.load_learner(store, study).state())
+    return arrays.digest(service.load_learner(store, study).state())
 
 
 def set_(store: Store, table: sa.Table, study: str, **values: object) -> None:
@@ -55,9 +55,9 @@ def test_another_process_holds_the_same_learner(store: Store, url: str) -> None:
     study = service.create_study(store, cpap())
     play(store, study, 40)
     code = (
-        "import sys; from dopl_core.studies import fold, service; "
+        "import sys; from dopl_core.studies import arrays, service; "
         "store = service.open_store(sys.argv[1]); "
-        "print(fold.digest(service.load_learner(store, sys.argv[2]).state()))"
+        "print(arrays.digest(service.load_learner(store, sys.argv[2]).state()))"
     )
     command = [sys.executable, "-c", code, url, study]
     root = Path(__file__).resolve().parents[2]
@@ -98,9 +98,8 @@ def damaged(store: Store, study: str) -> bytes:
         row = connection.execute(
             sa.select(schema.snapshots).where(schema.snapshots.c.study == study)
         ).one()
-    arrays = fold.unpack(row.arrays)
-    arrays["wins"] = arrays["wins"] + 1
-    return fold.pack(arrays)
+    kept = arrays.unpack(row.arrays)
+    return arrays.pack(kept | {"wins": kept["wins"] + 1})
 
 
 def test_a_snapshot_whose_arrays_were_changed_is_not_believed(store: Store) -> None:
@@ -157,14 +156,14 @@ def test_only_the_last_plan_keeps_its_arrays_and_all_keep_their_digests(store: S
 
 
 def test_arrays_are_packed_the_same_each_time_and_never_run_code() -> None:
-    arrays = {"b": np.arange(6.0).reshape(2, 3), "a": np.array("text"), "c": np.array(None)}
+    kept = {"b": np.arange(6.0).reshape(2, 3), "a": np.array("text"), "c": np.array(None)}
     with pytest.raises(ValueError, match="allow_pickle"):
-        fold.unpack(fold.pack(arrays))
-    del arrays["c"]
-    packed = fold.pack(arrays)
-    assert packed == fold.pack(dict(reversed(arrays.items())))
-    assert fold.digest(fold.unpack(packed)) == fold.digest(arrays)
-    assert fold.digest({"a": np.array([0.0])}) != fold.digest({"a": np.array([-0.0])})
+        arrays.unpack(arrays.pack(kept))
+    del kept["c"]
+    packed = arrays.pack(kept)
+    assert packed == arrays.pack(dict(reversed(kept.items())))
+    assert arrays.digest(arrays.unpack(packed)) == arrays.digest(kept)
+    assert arrays.digest({"a": np.array([0.0])}) != arrays.digest({"a": np.array([-0.0])})
 
 
 def test_a_study_is_opened_by_its_configuration_as_written(sqlite_store: Store) -> None:

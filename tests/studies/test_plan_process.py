@@ -2,6 +2,7 @@
 
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 
@@ -68,3 +69,14 @@ def test_whoever_waits_when_it_is_killed_is_let_go(planner):
     waiting = planner.ask("any")
     os.kill(planner._process.pid, signal.SIGKILL)
     waiting.result(timeout=30)
+
+
+def test_a_pipe_that_breaks_under_a_click_lets_the_click_go_on(planner):
+    def broken(_):
+        raise BrokenPipeError
+
+    alive = planner._process
+    planner._process = SimpleNamespace(poll=lambda: None, stdin=SimpleNamespace(write=broken))
+    planner.ask("any").result(timeout=1)
+    planner._process = alive
+    planner.ask("any").result(timeout=30)

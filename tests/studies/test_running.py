@@ -2,12 +2,12 @@
 
 import threading
 
-import numpy as np
 import pytest
 import sqlalchemy as sa
 from playing import STATES, Clock, clinic, cpap, play
 
-from dopl_core.studies import fold, running, schema, service
+from dopl_core.learning.bandit import actions
+from dopl_core.studies import arrays, running, schema, service
 from dopl_core.studies.service import Ask, Store, StudyError, Waiting
 
 
@@ -33,7 +33,6 @@ def test_a_simulated_study_queues_its_whole_episode_at_once(store: Store) -> Non
 def test_every_epoch_of_a_study_is_what_the_learner_alone_would_do(store: Store) -> None:
     """The service adds nothing to the learner: a simulated loop gives the same."""
     from dopl_core.studies.config import learner_of, world_of
-    from dopl_core.world import TIE
 
     config = cpap(ties_allowed=True)
     study = service.create_study(store, config)
@@ -45,18 +44,18 @@ def test_every_epoch_of_a_study_is_what_the_learner_alone_would_do(store: Store)
         world.begin(k, config.horizon)
         for h in range(config.horizon):
             states = world.states
-            arms = learner.activate(states)
-            for n, duel in enumerate(learner.duels(states, arms)):
+            arms = learner.activate(states, h)
+            for n, duel in enumerate(learner.duels(states, arms, h)):
                 if (k, h, n) not in shown.index:
                     continue
                 row = shown.loc[k, h, n]
                 assert (row.left_arm, row.right_arm) == (str(duel[0] + 1), str(duel[2] + 1))
-                winner = {"left": duel[0], "right": duel[2], "tie": TIE}.get(row.outcome)
-                if winner is not None:
-                    learner.record(duel[None], np.array([winner]))
-            learner.observe(states, arms, world.step(arms))
+                credit = {"left": 1.0, "right": 0.0, "tie": 0.5}.get(row.outcome)
+                if credit is not None:
+                    learner.count_duels([duel], [credit])
+            learner.count_moves(states, actions(arms, config.n_arms), world.step(arms))
     kept = service.load_learner(store, study)
-    assert fold.digest(kept.state()) == fold.digest(learner.state())
+    assert arrays.digest(kept.state()) == arrays.digest(learner.state())
 
 
 def test_an_observed_study_waits_for_its_owner_after_each_epoch(store: Store) -> None:

@@ -16,13 +16,14 @@ import pytest
 import sqlalchemy as sa
 from playing import Clock, cpap, play
 
-from dopl_core.studies import fold, schema, service, statements
+from dopl_core.learning.learner import Dopl
+from dopl_core.studies import arrays, schema, service, statements
 from dopl_core.studies import store as stores
 from dopl_core.studies.service import Ask, Store, StoreError
 from dopl_core.studies.turn import take_turn
 
 ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(__file__).resolve().parent / "data"
+KEPT = Path(__file__).resolve().parents[1] / "data" / "kept"
 VERSION_1 = "kept-version-1-792b0b"  # the study in the kept files of version 1
 
 
@@ -41,7 +42,7 @@ def test_a_database_of_version_1_is_brought_up_to_date_and_goes_on(
     tmp_path: Path, clock: Clock
 ) -> None:
     file = tmp_path / "old.db"
-    shutil.copy(DATA / "version1.db", file)
+    shutil.copy(KEPT / "schema1.db", file)
     with sqlite3.connect(file) as raw:
         assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
         kept = raw.execute("SELECT * FROM events ORDER BY seq").fetchall()
@@ -56,10 +57,38 @@ def test_a_database_of_version_1_is_brought_up_to_date_and_goes_on(
     learner = service.load_learner(store, VERSION_1)
     with store.write() as connection:
         assert connection.execute(sa.delete(schema.snapshots)).rowcount == 1
-    assert fold.digest(learner.state()) == fold.digest(
+    assert arrays.digest(learner.state()) == arrays.digest(
         service.load_learner(store, VERSION_1).state()
     )
     store.close()
+
+
+@pytest.mark.parametrize(("version", "studies"), [("0002", 1), ("0003", 3)])
+def test_a_database_of_every_version_opens_goes_on_and_replays(
+    tmp_path: Path, clock: Clock, version: str, studies: int
+) -> None:
+    file = tmp_path / "old.db"
+    shutil.copy(KEPT / f"schema{int(version)}.db", file)
+    with sqlite3.connect(file) as raw:
+        assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [(version,)]
+    store = service.open_store(f"sqlite:///{file}", clock=clock)
+    found = service.list_studies(store)
+    assert len(found) == studies
+    clock.wait(10**6)
+    for study in found:
+        assert study.config.edition == 1
+        before = service.load_learner(store, study.id)
+        check_replay(store, study.id)
+        labels = [state.label for state in study.config.states]
+        assert play(store, study.id, 30, clock=clock, states=labels) > 10
+        assert check_replay(store, study.id).wins.sum() > before.wins.sum()
+    store.close()
+
+
+def check_replay(store: Store, study: str) -> Dopl:
+    replayed, folded = service.replay_study(store, study), service.load_learner(store, study)
+    assert arrays.digest(replayed.state()) == arrays.digest(folded.state())
+    return replayed
 
 
 def test_a_postgresql_database_of_version_1_is_brought_up_to_date(
@@ -163,13 +192,13 @@ def test_a_full_disk_is_said_and_nothing_is_changed(tmp_path: Path) -> None:
         store = service.open_store(f"sqlite:///{disk}/dopl.db")
         study = service.create_study(store, cpap())
         one_answer(store, study, "Ann")
-        learner = fold.digest(service.load_learner(store, study).state())
+        learner = arrays.digest(service.load_learner(store, study).state())
         assert "the disk is full; nothing was changed" in fill(store, study)
         whole = service.list_studies(store)
         with pytest.raises(StoreError, match="disk is full"):
             service.create_study(store, cpap(title="One more"))
         assert service.list_studies(store) == whole
-        assert fold.digest(service.load_learner(store, study).state()) == learner
+        assert arrays.digest(service.load_learner(store, study).state()) == learner
         # Room again, and it goes on.
         subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
         service.reopen_study(store, study)

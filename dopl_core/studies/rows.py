@@ -1,0 +1,167 @@
+"""Every row that is inserted, made in one place: live play and import write the same.
+
+Each function gives the values of one row of the table it is named after.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from dopl_core.learning.bandit import IntArray
+from dopl_core.learning.learner import Dopl
+from dopl_core.studies.arrays import Arrays, digest, pack, pack_arms, pack_states
+from dopl_core.studies.config import StudyConfig, digest_of, to_json
+from dopl_core.studies.vocabulary import EVENTS, LEARNT
+
+Row = dict[str, Any]
+
+_EVENT = ("annotator", "impression", "duel", "outcome", "body")
+
+
+def study(study: str, config: StudyConfig, made_at: int, **counters: Any) -> Row:
+    """counters: status, episode, epoch, asked and given of a study that has come further."""
+    content = to_json(config)
+    return {
+        "id": study,
+        "title": config.title,
+        "status": "running",
+        "config": content,
+        "config_digest": digest_of(content),
+        "made_at": made_at,
+        **dict.fromkeys(("seq", "heard", "episode", "epoch", "asked", "given"), 0),
+        **counters,
+    }
+
+
+def annotator(study: str, name: str, joined_at: int, *, practised: bool, **counters: Any) -> Row:
+    """counters: answers, repeats and the last impression of somebody who has come further."""
+    row = {"study": study, "name": name, "joined_at": joined_at, "practised": practised}
+    return row | {"answers": 0, "repeats": 0, "last": None} | counters
+
+
+def event(study: str, seq: int, at: int, kind: str, **columns: Any) -> Row:
+    """columns: annotator, impression, duel, outcome; a `body` is written as JSON."""
+    if kind not in EVENTS:
+        raise ValueError(f'event "{kind}" is not one of {", ".join(EVENTS)}')
+    if columns.get("body") is not None:
+        columns["body"] = to_text(columns["body"])
+    row = {"study": study, "seq": seq, "at": at, "kind": kind}
+    return row | {name: columns.get(name) for name in _EVENT}
+
+
+def plan(
+    learner: Dopl, *, random_value: float, changed: float, seconds: float, arrays: Arrays
+) -> Row:
+    """The plan that a learner has just made; its study and `made_at` are added when it is kept."""
+    made = learner.plan
+    if made is None:
+        raise ValueError("there is no plan to keep: call replan() first")
+    return {
+        "plan": learner.episode,
+        "engine": made.engine,
+        "value": made.value,
+        "random_value": random_value,
+        "multiplier": made.multiplier,
+        "changed": changed,
+        "answers": int(learner.wins.sum()),
+        "seconds": round(seconds, 6),
+        "digest": digest(arrays),
+        "arrays": pack(arrays),
+    }
+
+
+def epoch(
+    study: str,
+    place: tuple[int, int],
+    states: IntArray,
+    arms: IntArray,
+    next_states: IntArray | None = None,
+    source: str | None = None,
+    columns: Mapping[str, Mapping[str, str]] | None = None,
+) -> Row:
+    """place: episode and epoch; next_states, their source and newly known columns once reported."""
+    return {
+        "study": study,
+        "episode": place[0],
+        "epoch": place[1],
+        "states": pack_states(states),
+        "arms": pack_arms(arms),
+        **report(next_states, source, columns),
+    }
+
+
+def report(
+    next_states: IntArray | None,
+    source: str | None,
+    columns: Mapping[str, Mapping[str, str]] | None,
+) -> Row:
+    """The part of an epoch's row that is known when the epoch has ended."""
+    return {
+        "next_states": None if next_states is None else pack_states(next_states),
+        "source": source,
+        "columns": to_text(columns) if columns else None,
+    }
+
+
+def duel(
+    study: str,
+    place: tuple[int, int, int],
+    purpose: str,
+    sides: Sequence[int],
+    ratings: int,
+    given: int = 0,
+    held: int = 0,
+) -> Row:
+    """place: episode, epoch, number;  sides: left arm and state, right arm and state.
+
+    ratings: asked for, 0 where everybody is asked;  given, held: of these, answered and shown
+    """
+    if purpose not in LEARNT:
+        ratings = 0
+    left_arm, left_state, right_arm, right_state = sides
+    return {
+        "study": study,
+        "episode": place[0],
+        "epoch": place[1],
+        "number": place[2],
+        "purpose": purpose,
+        "left_arm": left_arm,
+        "left_state": left_state,
+        "right_arm": right_arm,
+        "right_state": right_state,
+        "ratings": ratings,
+        "given": given,
+        "held": held,
+        "free": ratings - given - held,
+    }
+
+
+def impression(
+    study: str, duel: int, annotator: str, session: int, shown_at: int, lease_ms: int, **said: Any
+) -> Row:
+    """said: outcome, answered_at and response_ms of one that was answered."""
+    row = {"study": study, "duel": duel, "annotator": annotator, "session": session}
+    row |= {"shown_at": shown_at, "expires_at": shown_at + lease_ms}
+    return row | {"outcome": None, "answered_at": None, "response_ms": None} | said
+
+
+def insert(connection: Connection, table: sa.Table, rows: Sequence[Row]) -> None:
+    """Insert rows of a table."""
+    if rows:
+        connection.execute(sa.insert(table), list(rows))
+
+
+def insert_numbered(connection: Connection, table: sa.Table, rows: Sequence[Row]) -> list[int]:
+    """Insert in order; the ids that the database gave, in the same order."""
+    if not rows:
+        return []
+    statement = sa.insert(table).returning(table.c.id, sort_by_parameter_order=True)
+    return [int(i) for i in connection.execute(statement, list(rows)).scalars()]
+
+
+def to_text(body: Any) -> str:
+    """JSON for the database, the same text each time."""
+    return json.dumps(body, ensure_ascii=False, sort_keys=True)

@@ -20,7 +20,7 @@ ROUNDING = 1e-15  # of the pay: the error of one epoch
 
 @dataclass(frozen=True)
 class Arms:
-    """The arms of a problem, last: pay, room: [A, S, N]; low, width: [A, S, S, N]."""
+    """The arms of a problem, as the last axis: pay, room: [A, S, N]; low, width: [A, S, S, N]."""
 
     pay: Floats
     low: Floats
@@ -81,40 +81,22 @@ def respond(arms: Arms, multiplier: float, policy: Policy) -> Response:
     """Improve the policy of every arm until it is optimal at the multiplier."""
     n_arms = policy.line.shape[1]
     if n_arms > BLOCK:
-        blocks = [np.arange(i, min(i + BLOCK, n_arms)) for i in range(0, n_arms, BLOCK)]
-        parts = [respond(arms.take(block), multiplier, policy.take(block)) for block in blocks]
-        return Response(
-            Policy(
-                np.concatenate([part.policy.line for part in parts], axis=-1),
-                np.concatenate([part.policy.parts for part in parts], axis=-1),
-            ),
-            np.concatenate([part.bias for part in parts], axis=-1),
-            np.concatenate([part.advantage for part in parts], axis=-1),
-        )
-    pay = arms.pay.copy()
-    pay[1] -= multiplier
+        return _respond_in_blocks(arms, multiplier, policy)
+    pay = net_pay(arms, multiplier)
     scale = max(pay.max(), -pay.min())
     chain: Floats | None = None
     iteration = 0
     while True:
         iteration += 1
         bias = policy.bias(multiplier)
-        rows = optimistic(arms, bias)
-        worth = np.einsum("asjn,jn->asn", rows, bias)
-        worth *= policy.parts[5]
-        worth += pay
+        rows, worth = look_ahead(arms, pay, policy, bias)
         gap = np.maximum(worth[0], worth[1])
         gap -= bias
         gap -= policy.gain(multiplier)
-        better = gap > scale * TOLERANCE
-        if better.any():
-            # A bias is a sum over the epochs until the root is reached, and errs with each.
-            epochs = np.einsum("asjn,jn->asn", rows, policy.parts[2])
-            epochs = policy.parts[2] + np.maximum(epochs[0], epochs[1])
-            better = gap > scale * (TOLERANCE + ROUNDING * epochs)
-        if chain is None and policy.parts[5].min() < 1.0:
+        better = improvable(gap, policy, rows, scale)
+        if chain is None and policy.stay.min() < 1.0:
             # At another multiplier another closed class may be the best.
-            better |= policy.parts[5].min(axis=0) < 1.0
+            better |= policy.stay.min(axis=0) < 1.0
         unsettled = np.count_nonzero(better)
         if unsettled == 0:
             return Response(policy, bias, worth[1] - worth[0])
@@ -128,11 +110,60 @@ def respond(arms: Arms, multiplier: float, policy: Policy) -> Response:
                 by_lp(some, multiplier) if stuck else respond(some, multiplier, policy.take(rest)),
             )
         # States with nothing better stay as they are, or ties might lead round in a circle.
-        act = np.where(better, worth[1] > worth[0], policy.parts[4] > 0)
+        act = np.where(better, worth[1] > worth[0], policy.act > 0)
         new = np.where(act[:, None], rows[1], rows[0])
         chain = new if chain is None else np.where(better[:, None], new, chain)
         earned = np.where(act, arms.pay[1], arms.pay[0])
         policy = evaluate(chain, earned, act, bias.argmax(axis=0), multiplier)
+
+
+def _respond_in_blocks(arms: Arms, multiplier: float, policy: Policy) -> Response:
+    """The same, BLOCK arms at a time."""
+    n_arms = policy.line.shape[1]
+    blocks = [np.arange(i, min(i + BLOCK, n_arms)) for i in range(0, n_arms, BLOCK)]
+    parts = [respond(arms.take(block), multiplier, policy.take(block)) for block in blocks]
+    return Response(
+        Policy(
+            np.concatenate([part.policy.line for part in parts], axis=-1),
+            np.concatenate([part.policy.parts for part in parts], axis=-1),
+        ),
+        np.concatenate([part.bias for part in parts], axis=-1),
+        np.concatenate([part.advantage for part in parts], axis=-1),
+    )
+
+
+def net_pay(arms: Arms, multiplier: float) -> Floats:
+    """[A, S, N] pay less what the action costs."""
+    pay = arms.pay.copy()
+    pay[1] -= multiplier
+    return pay
+
+
+def look_ahead(arms: Arms, pay: Floats, policy: Policy, bias: Floats) -> tuple[Floats, Floats]:
+    """The optimistic rows [A, S, S, N], and what each action is worth with them [A, S, N].
+
+    pay: [A, S, N] less what the action costs; bias: [S, N] of the policy, which is followed later
+    """
+    rows = optimistic(arms, bias)
+    worth = np.einsum("asjn,jn->asn", rows, bias)
+    worth *= policy.stay
+    worth += pay
+    return rows, worth
+
+
+def improvable(gap: Floats, policy: Policy, rows: Floats, scale: float) -> Mask:
+    """[S, N]: whether a state has a better action or better rows than those of the policy.
+
+    gap: [S, N] by how much the best action is worth more than what the policy does
+    rows: [A, S, S, N] that the gap was found with; scale: of the pay
+    """
+    better = gap > scale * TOLERANCE
+    if better.any():
+        # A bias is a sum over the epochs until the root is reached, and errs with each.
+        epochs = np.einsum("asjn,jn->asn", rows, policy.time)
+        epochs = policy.time + np.maximum(epochs[0], epochs[1])
+        better = gap > scale * (TOLERANCE + ROUNDING * epochs)
+    return better
 
 
 def by_lp(arms: Arms, multiplier: float) -> Response:
@@ -142,8 +173,7 @@ def by_lp(arms: Arms, multiplier: float) -> Response:
     other, that are almost but not quite equally good.
     """
     n_arms = arms.pay.shape[2]
-    pay = arms.pay.copy()
-    pay[1] -= multiplier
+    pay = net_pay(arms, multiplier)
     problem = Problem(
         pay.transpose(2, 1, 0),
         arms.low.transpose(3, 1, 0, 2),
@@ -156,10 +186,9 @@ def by_lp(arms: Arms, multiplier: float) -> Response:
     policy = guess(bias)
     policy.line[0] = (occupancy.transpose(2, 1, 0) * arms.pay).sum(axis=(0, 1))
     policy.line[1] = occupancy[..., 1].sum(axis=1)
-    policy.parts[3] = visits.T
-    policy.parts[4] = np.divide(
-        occupancy[..., 1], visits, out=np.zeros(visits.shape), where=visits > 0
-    ).T
+    policy.visits[:] = visits.T
+    share = np.divide(occupancy[..., 1], visits, out=np.zeros(visits.shape), where=visits > 0)
+    policy.act[:] = share.T
     worth = np.einsum("asjn,jn->asn", optimistic(arms, bias), bias) + pay
     return Response(policy, bias, worth[1] - worth[0])
 

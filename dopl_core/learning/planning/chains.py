@@ -18,7 +18,7 @@ Mask = NDArray[np.bool_]
 
 RARE = 1e-4  # biases measured from a state visited less lose digits
 FAR = 1e10  # more epochs than this between two states is never
-LEAK = 1e-7
+LEAK = 1e-7  # chance an epoch of going over to the best closed class, where nothing leads to it
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,32 @@ class Policy:
 
     line: [2, N] average pay and average number of actions: the gain at a multiplier is their
     difference, and a tangent of the arm's optimal gain.
-    parts: [6, S, N] bias of the pay and of the actions, measured from a root state; mean time to
-    the root; share of visits; whether the policy acts (0 or 1); and 1 less the leak.
+    parts: [6, S, N] bias of the pay and of the actions, measured from a root state, and what has
+    a name below.
     """
 
     line: Floats
     parts: Floats
+
+    @property
+    def time(self) -> Floats:
+        """[S, N] mean number of epochs to the root."""
+        return self.parts[2]
+
+    @property
+    def visits(self) -> Floats:
+        """[S, N] share of epochs in each state."""
+        return self.parts[3]
+
+    @property
+    def act(self) -> Floats:
+        """[S, N] whether the policy acts, 0 or 1; in between if a linear program found it."""
+        return self.parts[4]
+
+    @property
+    def stay(self) -> Floats:
+        """[S, N] 1 in states that lead to the root; 1 - LEAK in those taken there by the leak."""
+        return self.parts[5]
 
     def gain(self, multiplier: float) -> Floats:
         """[N]"""
@@ -44,8 +64,7 @@ class Policy:
 
     def occupancy(self) -> Floats:
         """[A, S, N]"""
-        visits, act = self.parts[3], self.parts[4]
-        return np.stack([visits * (1.0 - act), visits * act])
+        return np.array([self.visits * (1.0 - self.act), self.visits * self.act])
 
     def take(self, chosen: Places) -> Policy:
         return Policy(self.line.take(chosen, axis=1), self.parts.take(chosen, axis=2))
@@ -75,16 +94,16 @@ def evaluate(chain: Floats, pay: Floats, act: Mask, top: Places, multiplier: flo
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         policy = _evaluate(chain, pay, act, top)
-    at_top = policy.parts[3, top, np.arange(len(top))]
-    if at_top.min() > RARE and policy.parts[2].max() < FAR:  # neither if NaN
+    at_top = policy.visits[top, np.arange(len(top))]
+    if at_top.min() > RARE and policy.time.max() < FAR:  # neither if NaN
         return policy
-    odd = np.flatnonzero(~((at_top > RARE) & (policy.parts[2].max(axis=0) < FAR)))
+    odd = np.flatnonzero(~((at_top > RARE) & (policy.time.max(axis=0) < FAR)))
     other = _evaluate_odd(chain[..., odd], pay[:, odd], act[:, odd], multiplier)
     return policy.replace(odd, other)
 
 
 def _evaluate(chain: Floats, pay: Floats, act: Mask, root: Places) -> Policy:
-    """The policy of chains whose states all lead to the root [N].
+    """The policy of chains [S, S, N] whose states all lead to the root [N].
 
     States are eliminated one after the other without subtractions (Grassmann, Taksar and
     Heyman), which keeps every digit of the visits however rarely a chain moves between its
@@ -94,12 +113,34 @@ def _evaluate(chain: Floats, pay: Floats, act: Mask, root: Places) -> Policy:
     order = _swaps(n_states).take(root, axis=1)  # the root changes places with state 0
     place = order * n_arms
     place += np.arange(n_arms)
-    # Until the chain is back among the states that remain: pay, actions, time, transitions.
     table = np.empty((n_states, n_states + 3, n_arms))
     table[:, 0] = pay.take(place)
     table[:, 1] = act.take(place)
     table[:, 2] = 1.0
     table[:, 3:] = chain.take((order * (n_states * n_arms))[:, None] + place)
+    leave = eliminate(table)
+    line = table[0, :3] / table[0, 2]
+    line[2] = 0.0
+    solved = substitute(table, leave, line)
+    place += order * (3 * n_arms)
+    parts = np.empty((6, n_states, n_arms))
+    parts[:4] = solved.take(place + (np.arange(4) * n_arms)[:, None, None])
+    parts[4] = act
+    parts[5] = 1.0
+    return Policy(line[:2], parts)
+
+
+def eliminate(table: Floats) -> Floats:
+    """Leave out the states of chains one by one, the last first, in place; state 0 remains.
+
+    table: [S, 3 + S, N] for each state k the pay, the actions, the epochs and the transitions until
+    the chain is back among the states that remain; in the end these are the states up to k. At
+    [j, 3 + k] for j < k it then has how often k is visited after j, before a state below k is.
+
+    Returns [S, N] the chance to leave state k for a lower one before the chain is back at k; for
+    state 0, which remains, the numbers mean nothing.
+    """
+    n_states, _, n_arms = table.shape
     leave = np.empty((n_states, n_arms))
     for k in range(n_states - 1, 0, -1):
         row = table[k, : k + 3]
@@ -107,26 +148,30 @@ def _evaluate(chain: Floats, pay: Floats, act: Mask, root: Places) -> Policy:
         enter = table[:k, k + 3]
         enter /= leave[k]
         table[:k, : k + 3] += enter[:, None] * row
-    line = table[0, :3] / table[0, 2]
-    line[2] = 0.0
-    parts = np.empty((n_states, 4, n_arms))
-    sums, visits = parts[:, :3], parts[:, 3]
-    np.multiply(line, table[:, 2:3], out=sums)
-    np.subtract(table[:, :3], sums, out=sums)
-    sums[0] = 0.0
+    return leave
+
+
+def substitute(table: Floats, leave: Floats, line: Floats) -> Floats:
+    """[S, 4, N] bias of pay, actions and epochs, and share of visits, of an eliminated table.
+
+    leave: [S, N] as `eliminate` returns it
+    line: [3, N] what is subtracted for every epoch: average pay, average actions, and 0, so that
+    the third bias is the mean time to state 0
+    """
+    n_states, _, n_arms = table.shape
+    solved = np.empty((n_states, 4, n_arms))
+    bias, visits = solved[:, :3], solved[:, 3]
+    np.multiply(line, table[:, 2:3], out=bias)
+    np.subtract(table[:, :3], bias, out=bias)
+    bias[0] = 0.0
     visits[0] = 1.0
     for k in range(1, n_states):
         if k > 1:
-            sums[k] += np.einsum("jn,jbn->bn", table[k, 4 : k + 3], sums[1:k])
-        sums[k] /= leave[k]
+            bias[k] += np.einsum("jn,jbn->bn", table[k, 4 : k + 3], bias[1:k])
+        bias[k] /= leave[k]
         np.einsum("jn,jn->n", table[:k, k + 3], visits[:k], out=visits[k])
     visits /= np.add.reduce(visits, axis=0)
-    place += order * (3 * n_arms)
-    ordered = np.empty((6, n_states, n_arms))
-    ordered[:4] = parts.take(place + (np.arange(4) * n_arms)[:, None, None])
-    ordered[4] = act
-    ordered[5] = 1.0
-    return Policy(line[:2], ordered)
+    return solved
 
 
 def _evaluate_odd(chain: Floats, pay: Floats, act: Mask, multiplier: float) -> Policy:
@@ -137,17 +182,15 @@ def _evaluate_odd(chain: Floats, pay: Floats, act: Mask, multiplier: float) -> P
     """
     n_states, _, n_arms = chain.shape
     chain = np.where(chain < 1 / FAR, 0.0, chain)
-    leads = (chain > 0) | np.eye(n_states, dtype=bool)[:, :, None]
-    for _ in range(n_states.bit_length()):
-        leads = np.logical_or.reduce(leads[:, :, None] & leads, axis=1)
+    leads = leads_to(chain)
     recurrent = np.logical_and.reduce(~leads | leads.swapaxes(0, 1), axis=1)
 
     def rooted(root: Places, arm: Places) -> Policy:
-        keep = np.where(leads[:, root, arm], 1.0, 1.0 - LEAK)
-        leaky = chain[..., arm] * keep[:, None]
-        leaky[:, root, np.arange(len(arm))] += 1.0 - keep
+        stay = np.where(leads[:, root, arm], 1.0, 1.0 - LEAK)
+        leaky = chain[..., arm] * stay[:, None]
+        leaky[:, root, np.arange(len(arm))] += 1.0 - stay
         policy = _evaluate(leaky, pay[:, arm], act[:, arm], root)
-        policy.parts[5] = keep
+        policy.stay[:] = stay
         return policy
 
     best = guess(np.zeros(pay.shape))
@@ -156,7 +199,16 @@ def _evaluate_odd(chain: Floats, pay: Floats, act: Mask, multiplier: float) -> P
         policy = rooted(np.full(len(arm), state), arm)
         higher = np.flatnonzero(policy.gain(multiplier) > best.take(arm).gain(multiplier))
         best = best.replace(arm[higher], policy.take(higher))
-    return rooted(best.parts[3].argmax(axis=0), np.arange(n_arms))
+    return rooted(best.visits.argmax(axis=0), np.arange(n_arms))
+
+
+def leads_to(chain: Floats) -> Mask:
+    """[S, S, N]: whether the first state leads to the second, in however many epochs."""
+    n_states = len(chain)
+    leads = (chain > 0) | np.eye(n_states, dtype=bool)[:, :, None]
+    for _ in range(n_states.bit_length()):
+        leads = np.logical_or.reduce(leads[:, :, None] & leads, axis=1)
+    return leads
 
 
 @cache

@@ -7,15 +7,52 @@ The optimal multiplier is the lowest point of the sum of these gains and multipl
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dopl_core.learning.planning.arms import FEW, Arms, Response, respond
-from dopl_core.learning.planning.chains import Policy, guess
+from dopl_core.learning.planning.chains import Places, Policy, guess
 from dopl_core.learning.planning.problem import Floats, PlanningError
 
 LIMIT = 200  # multipliers tried; a dozen is usual
 SAME = 1e-12  # differences of gain or use that are rounding
 SAMPLE = 16  # one arm in so many, to find where to begin
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Two multipliers with the optimum between them, and a policy that is optimal at each.
+
+    At low the arms use more than the budget, following left; at high no more, following right.
+    """
+
+    low: float
+    high: float
+    left: Policy
+    right: Policy
+
+    def narrowed(self, multiplier: float, policy: Policy, budget: float) -> Bracket:
+        """The part of it that holds the optimum, divided where policy is optimal."""
+        if policy.line[1].sum() > budget:
+            return Bracket(multiplier, self.high, policy, self.right)
+        return Bracket(self.low, multiplier, self.left, policy)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Where the budget is met if the arms have no tangents but the two of a bracket.
+
+    policy: of every arm, the one whose tangent is the higher at the multiplier
+    open: the arms whose tangents differ; they may have another in between
+    mixed: [1] the arm that changes over there; share: how much of it has to, to meet the budget
+    """
+
+    multiplier: float
+    policy: Policy
+    open: Places
+    mixed: Places
+    share: float
 
 
 def solve(
@@ -27,6 +64,38 @@ def solve(
     """
     n_arms = bias.shape[1]
     scale = float(np.abs(arms.pay).max())
+    found = bracket(arms, budget, *_begin(arms, budget, multiplier, bias, scale), bias)
+    if isinstance(found, Response):
+        return _by_arm(found.policy.occupancy()), 0.0, found
+    for _ in range(LIMIT):
+        meeting = intersect(found, budget)
+        multiplier, known = meeting.multiplier, meeting.policy
+        # An arm whose two tangents are one has no other in between, and need not be asked again.
+        if n_arms > FEW:
+            answer = respond(arms.take(meeting.open), multiplier, known.take(meeting.open))
+            policy = known.replace(meeting.open, answer.policy)
+        else:
+            answer = respond(arms, multiplier, known)
+            policy = answer.policy
+        missing = (policy.gain(multiplier) - known.gain(multiplier)).sum()
+        if missing <= SAME * scale * n_arms or not found.low < multiplier < found.high:
+            break
+        found = found.narrowed(multiplier, policy, budget)
+    else:
+        raise PlanningError(f"the multiplier did not settle between {found.low} and {found.high}")
+    if n_arms > FEW:
+        answer = respond(arms, multiplier, known)
+    return _by_arm(mix(found, meeting)), multiplier, answer
+
+
+def _begin(
+    arms: Arms, budget: float, multiplier: float | None, bias: Floats, scale: float
+) -> tuple[float, float]:
+    """The first multiplier to try, and how far from it to try the next.
+
+    scale: of the pay
+    """
+    n_arms = bias.shape[1]
     step = 0.001 * scale + SAME
     if multiplier is None and n_arms > SAMPLE * FEW:
         some = np.arange(0, n_arms, SAMPLE)
@@ -34,67 +103,69 @@ def solve(
     elif multiplier is None:
         multiplier = 0.0
         step = 0.1 * scale + SAME
-    step += 0.05 * multiplier
+    return multiplier, step + 0.05 * multiplier
 
-    # Find two multipliers with the optimum between them: at low, too much of the budget is used.
+
+def bracket(
+    arms: Arms, budget: float, multiplier: float, step: float, bias: Floats
+) -> Bracket | Response:
+    """Two multipliers with the optimum between them; if the budget is slack, the response to 0.
+
+    Goes from the multiplier in growing steps until the optimum is passed. bias: [S, N] a guess
+    """
+    most = budget + SAME * bias.shape[1]
     left: Policy | None = None
     right: Policy | None = None
     policy = guess(bias)
     while left is None or right is None:
         answer = respond(arms, multiplier, policy)
         policy = answer.policy
-        if policy.line[1].sum() > budget + SAME * n_arms:
+        if policy.line[1].sum() > most:
             left, low = policy, multiplier
             multiplier += step
         elif multiplier == 0.0:  # the budget is slack
-            return _by_arm(policy.occupancy()), 0.0, answer
+            return answer
         else:
             right, high = policy, multiplier
             multiplier = max(0.0, multiplier - step)
         step *= 4
+    return Bracket(low, high, left, right)
 
-    for _ in range(LIMIT):
-        # Two tangents of every arm are known. Going up from low, arms change over from the left
-        # one to the right one where the two cross, until the budget is met.
-        pay, use = left.line - right.line
-        differ = np.flatnonzero(use > min(SAME, use.max() / 2))
-        crossing = pay[differ] / use[differ]
-        order = crossing.argsort()
-        differ, crossing = differ[order], crossing[order]
-        over = left.line[1].sum() - budget - use[differ].cumsum()
-        last = min(int(np.count_nonzero(over > 0)), len(over) - 1)
-        multiplier = min(max(float(crossing[last]), low), high)
-        changed = np.zeros(n_arms, dtype=bool)
-        changed[differ[:last]] = True
-        known = Policy(
+
+def intersect(between: Bracket, budget: float) -> Meeting:
+    """Where the budget is met, going by the two tangents of every arm that are known.
+
+    Going up from the low multiplier, arms change over from the left one to the right one where
+    the two cross. The last to change over does so in part, and the budget is met exactly.
+    """
+    left, right = between.left, between.right
+    pay, use = left.line - right.line
+    differ = np.flatnonzero(use > min(SAME, use.max() / 2))
+    crossing = pay[differ] / use[differ]
+    order = crossing.argsort()
+    differ, crossing = differ[order], crossing[order]
+    over = left.line[1].sum() - budget - use[differ].cumsum()
+    last = min(int(np.count_nonzero(over > 0)), len(over) - 1)
+    changed = np.zeros(use.size, dtype=bool)
+    changed[differ[:last]] = True
+    return Meeting(
+        multiplier=min(max(float(crossing[last]), between.low), between.high),
+        policy=Policy(
             np.where(changed, right.line, left.line), np.where(changed, right.parts, left.parts)
-        )
-        # An arm whose two tangents are one has no other in between, and need not be asked again.
-        if n_arms > FEW:
-            answer = respond(arms.take(differ), multiplier, known.take(differ))
-            policy = known.replace(differ, answer.policy)
-        else:
-            answer = respond(arms, multiplier, known)
-            policy = answer.policy
-        missing = (policy.gain(multiplier) - known.gain(multiplier)).sum()
-        if missing <= SAME * scale * n_arms or not low < multiplier < high:
-            break
-        if policy.line[1].sum() > budget:
-            low, left = multiplier, policy
-        else:
-            high, right = multiplier, policy
-    else:
-        raise PlanningError(f"the multiplier did not settle between {low} and {high}")
+        ),
+        open=differ,
+        mixed=differ[last : last + 1],
+        share=min(max(1.0 + float(over[last] / use[differ[last]]), 0.0), 1.0),
+    )
 
-    # The arm that changes over last does so in part, and the budget is met exactly.
-    occupancy = known.occupancy()
-    one = differ[last : last + 1]
-    share = min(max(1.0 + float(over[last] / use[one[0]]), 0.0), 1.0)
-    occupancy[..., one] = (1.0 - share) * left.take(one).occupancy()
-    occupancy[..., one] += share * right.take(one).occupancy()
-    if n_arms > FEW:
-        answer = respond(arms, multiplier, known)
-    return _by_arm(occupancy), multiplier, answer
+
+def mix(between: Bracket, meeting: Meeting) -> Floats:
+    """The occupancy [A, S, N] that meets the budget, one arm following left and right in part."""
+    occupancy = meeting.policy.occupancy()
+    one, share = meeting.mixed, meeting.share
+    occupancy[..., one] = (1.0 - share) * between.left.take(one).occupancy()
+    occupancy[..., one] += share * between.right.take(one).occupancy()
+    return occupancy
 
 
 def _by_arm(occupancy: Floats) -> Floats:

@@ -10,6 +10,8 @@ from scipy.sparse import csr_array
 
 from dopl_core.learning.planning.problem import Floats, Problem
 
+Numbers = NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class Model:
@@ -24,11 +26,49 @@ class Model:
     rows: csr_array
     limit: Floats
     n_equal: int
-    flow: NDArray[np.int64]
+    flow: Numbers
 
     def bias(self, duals: Floats) -> Floats:
         """[S, N] from the duals of the equations."""
         return np.where(self.flow < 0, 0.0, duals[self.flow]).T
+
+
+@dataclass(frozen=True)
+class Variables:
+    """The numbers of the variables of an extended LP, and what each of them is of.
+
+    The pairs (n, s, a) are numbered as in [N, S, A]; mu of a pair has the pair's number.
+    pair, target: of each fill; share: what a fill may be at most, as a share of the pair's room
+    pool_arm, pool_state: of each pool
+    bounded: [N*S*A] pairs that have fills of their own; pooled: arms that have a pool
+    """
+
+    bounded: NDArray[np.bool_]
+    pair: Numbers
+    target: Numbers
+    share: Floats
+    fill: Numbers
+    pooled: Numbers
+    pool_arm: Numbers
+    pool_state: Numbers
+    pool: Numbers
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The numbers of the rows of an extended LP; -1 where there is none.
+
+    The first N are the normalisations of the arms.
+    flow: [N, S]; fills: [N*S*A] that the fills of a pair sum to its room
+    capped: the fills that have a cap, cap: its row; budget: the last row
+    """
+
+    flow: Numbers
+    fills: Numbers
+    capped: Numbers
+    cap: Numbers
+    n_equal: int
+    budget: int
 
 
 def elp(problem: Problem) -> Model:
@@ -39,60 +79,86 @@ def elp(problem: Problem) -> Model:
     Where the last cannot bind for any y, the fill may go anywhere: such pairs (s, a) of an arm
     need no fills of their own but share a pool of one for each state.
     """
-    n_arms, n_states, _ = problem.room.shape
-    pairs = problem.room.size
-    arm, state, action = (x.ravel() for x in np.indices(problem.room.shape))
-    low, width = problem.low.reshape(pairs, n_states), problem.width.reshape(pairs, n_states)
-    room = problem.room.ravel()
-    roams = (room > 0) & (width >= room[:, None]).all(axis=1)
-    bounded = (room > 0) & ~roams
-
-    # Variables: mu, then fill as a share of room, then pool.
-    pair, target = np.nonzero((width > 0) & bounded[:, None])
-    fill = pairs + np.arange(pair.size)
-    pooled = np.unique(arm[roams])
-    pool_arm, pool_state = np.repeat(pooled, n_states), np.tile(np.arange(n_states), pooled.size)
-    pool = pairs + pair.size + np.arange(pool_arm.size)
-    share = width[pair, target] / room[pair]
-    capped = np.flatnonzero(share < 1)
-
-    # Rows: normalisation, flow, sum of fills, cap of fills, budget. The flows of an arm sum to 0
-    # and one of them is left out, unless it makes sure that the pool sums to what goes in.
-    flows = np.ones((n_arms, n_states), dtype=bool)
-    flows[:, -1] = False
-    flows[pooled, -1] = True
-    flow = np.full((n_arms, n_states), -1)
-    flow[flows] = n_arms + np.arange(np.count_nonzero(flows))
-    sums = np.full(pairs, -1)
-    sums[bounded] = n_arms + np.count_nonzero(flows) + np.arange(np.count_nonzero(bounded))
-    n_equal = n_arms + np.count_nonzero(flows) + np.count_nonzero(bounded)
-    cap = n_equal + np.arange(capped.size)
-    budget = n_equal + capped.size
-
-    stay = np.eye(n_states)[state] - low  # outflow less inflow of each state
-    mu, to = np.nonzero(stay)
-    acting = np.flatnonzero(action)
-    held = np.flatnonzero(bounded)
-    terms = (
-        (arm, np.arange(pairs), np.ones(pairs)),
-        (flow[arm[mu], to], mu, stay[mu, to]),
-        (flow[arm[pair], target], fill, -room[pair]),
-        (flow[pool_arm, pool_state], pool, -np.ones(pool.size)),
-        (sums[held], held, -np.ones(held.size)),
-        (sums[pair], fill, np.ones(fill.size)),
-        (cap, fill[capped], np.ones(capped.size)),
-        (cap, pair[capped], -share[capped]),
-        (np.full(acting.size, budget), acting, np.ones(acting.size)),
-    )
-    row, column, value = (np.concatenate(part) for part in zip(*terms, strict=True))
-    written = row >= 0
+    variables = number_variables(problem)
+    numbers = number_rows(problem, variables)
+    row, column, value = _terms(problem, variables, numbers)
+    pairs = problem.pay.size
     rows = csr_array(
-        (value[written], (row[written], column[written])),
-        shape=(budget + 1, pairs + fill.size + pool.size),
+        (value, (row, column)),
+        shape=(numbers.budget + 1, pairs + variables.fill.size + variables.pool.size),
     )
     gain = np.zeros(rows.shape[1])
     gain[:pairs] = problem.pay.ravel()
-    limit = np.zeros(budget + 1)
-    limit[:n_arms] = 1.0
-    limit[budget] = problem.budget
-    return Model(gain, rows, limit, n_equal, flow)
+    limit = np.zeros(numbers.budget + 1)
+    limit[: len(problem.pay)] = 1.0
+    limit[numbers.budget] = problem.budget
+    return Model(gain, rows, limit, numbers.n_equal, numbers.flow)
+
+
+def number_variables(problem: Problem) -> Variables:
+    """Number the variables: mu, then fill as a share of room, then pool."""
+    n_states = problem.room.shape[1]
+    pairs = problem.room.size
+    width, room = problem.width.reshape(pairs, n_states), problem.room.ravel()
+    roams = (room > 0) & (width >= room[:, None]).all(axis=1)
+    bounded = (room > 0) & ~roams
+    pair, target = np.nonzero((width > 0) & bounded[:, None])
+    pooled = np.unique(np.flatnonzero(roams) // (2 * n_states))
+    pool_arm, pool_state = np.repeat(pooled, n_states), np.tile(np.arange(n_states), pooled.size)
+    return Variables(
+        bounded=bounded,
+        pair=pair,
+        target=target,
+        share=width[pair, target] / room[pair],
+        fill=pairs + np.arange(pair.size),
+        pooled=pooled,
+        pool_arm=pool_arm,
+        pool_state=pool_state,
+        pool=pairs + pair.size + np.arange(pool_arm.size),
+    )
+
+
+def number_rows(problem: Problem, variables: Variables) -> Rows:
+    """Number the rows: normalisation, flow, sum of fills, cap of fills, budget.
+
+    The flows of an arm sum to 0 and one of them is left out, unless it makes sure that the pool
+    sums to what goes in.
+    """
+    n_arms, n_states, _ = problem.room.shape
+    flows = np.ones((n_arms, n_states), dtype=bool)
+    flows[:, -1] = False
+    flows[variables.pooled, -1] = True
+    n_flows, n_sums = np.count_nonzero(flows), np.count_nonzero(variables.bounded)
+    flow = np.full((n_arms, n_states), -1)
+    flow[flows] = n_arms + np.arange(n_flows)
+    fills = np.full(problem.room.size, -1)
+    fills[variables.bounded] = n_arms + n_flows + np.arange(n_sums)
+    n_equal = n_arms + n_flows + n_sums
+    capped = np.flatnonzero(variables.share < 1)
+    cap = n_equal + np.arange(capped.size)
+    return Rows(flow, fills, capped, cap, n_equal, budget=n_equal + capped.size)
+
+
+def _terms(problem: Problem, of: Variables, to: Rows) -> tuple[Numbers, Numbers, Floats]:
+    """Row, column and value of every coefficient of the variables in the rows."""
+    n_states = problem.room.shape[1]
+    pairs = problem.room.size
+    arm, state, action = (x.ravel() for x in np.indices(problem.room.shape))
+    room = problem.room.ravel()
+    outflow = np.eye(n_states)[state] - problem.low.reshape(pairs, n_states)  # less inflow
+    mu, target = np.nonzero(outflow)
+    acting, bounded = np.flatnonzero(action), np.flatnonzero(of.bounded)
+    terms = (
+        (arm, np.arange(pairs), np.ones(pairs)),
+        (to.flow[arm[mu], target], mu, outflow[mu, target]),
+        (to.flow[arm[of.pair], of.target], of.fill, -room[of.pair]),
+        (to.flow[of.pool_arm, of.pool_state], of.pool, -np.ones(of.pool.size)),
+        (to.fills[bounded], bounded, -np.ones(bounded.size)),
+        (to.fills[of.pair], of.fill, np.ones(of.fill.size)),
+        (to.cap, of.fill[to.capped], np.ones(to.capped.size)),
+        (to.cap, of.pair[to.capped], -of.share[to.capped]),
+        (np.full(acting.size, to.budget), acting, np.ones(acting.size)),
+    )
+    row, column, value = (np.concatenate(part) for part in zip(*terms, strict=True))
+    written = row >= 0
+    return row[written], column[written], value[written]

@@ -39,6 +39,16 @@ class Problem:
 def pose(reward: ArrayLike, low: ArrayLike, high: ArrayLike, budget: float, pays: Pays) -> Problem:
     """Check reward [N, S] or [N, S, A] and bounds [N, S, A, S] and bring them into slack form."""
     reward, low, high = (np.asarray(x, dtype=np.float64) for x in (reward, low, high))
+    _check(reward, low, high, budget, pays)
+    low, width, room = slack_form(low, high)
+    pay = np.repeat(reward[:, :, None], 2, axis=2) if reward.ndim == 2 else reward.copy()
+    if pays == "active":
+        pay[:, :, 0] = 0.0
+    return Problem(pay, low, width, room, float(budget))
+
+
+def _check(reward: Floats, low: Floats, high: Floats, budget: float, pays: Pays) -> None:
+    """Refuse what makes no problem; `slack_form` refuses boxes without a distribution."""
     if reward.ndim not in (2, 3) or reward.size == 0 or reward.shape[2:] not in ((), (2,)):
         raise PlanningError(
             "reward must have shape [arms, states] or [arms, states, actions], "
@@ -58,6 +68,9 @@ def pose(reward: ArrayLike, low: ArrayLike, high: ArrayLike, budget: float, pays
     if not (low <= high).all():  # catches NaN too
         raise PlanningError(f"low exceeds high, or one is NaN, at {_place(~(low <= high))}")
 
+
+def slack_form(low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+    """The low [N, S, A, S], width [N, S, A, S] and room [N, S, A] of boxes from low to high."""
     low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)  # errata 10
     low[low < IMPOSSIBLE] = 0.0
     high[high < IMPOSSIBLE] = 0.0
@@ -77,11 +90,7 @@ def pose(reward: ArrayLike, low: ArrayLike, high: ArrayLike, budget: float, pays
         rows = np.where(full[..., None], high, low)[fixed]
         low[fixed] = rows / rows.sum(axis=-1, keepdims=True)
         room[fixed] = 0.0
-    width = np.clip(high - low, 0.0, room[..., None])
-    pay = np.repeat(reward[:, :, None], 2, axis=2) if reward.ndim == 2 else reward.copy()
-    if pays == "active":
-        pay[:, :, 0] = 0.0
-    return Problem(pay, low, width, room, float(budget))
+    return low, np.clip(high - low, 0.0, room[..., None]), room
 
 
 def _place(bad: NDArray[np.bool_]) -> str:

@@ -137,3 +137,43 @@ def test_what_is_best_in_a_class_that_does_not_count_is_known_too():
     assert answer.policy.gain(0.1) == pytest.approx(1)
     # Acting always gains 0.4 an epoch in state 2, and state 1 is 2 epochs of 0.5 behind it.
     assert answer.advantage[:, 0] == pytest.approx([-0.1, 0.4, 0.9], abs=1e-5)
+
+
+def test_acting_costs_the_multiplier():
+    problem = posed(ordinary(np.random.default_rng(1), 4))
+    each = arms.of(problem)
+    paid = each.pay.copy()
+    net = arms.net_pay(each, 0.3)
+    assert (net[0] == paid[0]).all()
+    assert net[1] == pytest.approx(paid[1] - 0.3)
+    assert (each.pay == paid).all()
+
+
+def test_looking_ahead_from_the_best_policy_finds_its_gain_and_nothing_better():
+    each = arms.of(posed(ordinary(np.random.default_rng(2), 10)))
+    policy = arms.respond(each, 0.1, guess(np.zeros((3, 10)))).policy
+    bias = policy.bias(0.1)
+    rows, worth = arms.look_ahead(each, arms.net_pay(each, 0.1), policy, bias)
+    assert (rows == arms.optimistic(each, bias)).all()
+    best = worth.max(axis=0)
+    assert best - bias == pytest.approx(np.broadcast_to(policy.gain(0.1), bias.shape))
+    assert (worth[1] > worth[0]).astype(float) == pytest.approx(policy.act)
+    assert not arms.improvable(best - bias - policy.gain(0.1), policy, rows, 1.0).any()
+
+
+def test_nothing_is_better_by_less_than_a_bias_may_err():
+    policy = guess(np.zeros((2, 2)))
+    policy.time[:, 1] = 1e6  # epochs to the root of the second arm
+    rows = np.full((2, 2, 2, 2), 0.5)
+    slight = 2 * arms.TOLERANCE
+    assert slight < 1e6 * arms.ROUNDING
+    better = arms.improvable(np.array([[slight, slight], [0.0, 1e-6]]), policy, rows, 1.0)
+    assert better.tolist() == [[True, False], [False, True]]
+
+
+def test_any_action_is_better_than_those_of_a_policy_of_which_nothing_is_known():
+    each = arms.of(posed(ordinary(np.random.default_rng(3), 5)))
+    policy = guess(np.zeros((3, 5)))
+    rows, worth = arms.look_ahead(each, each.pay, policy, policy.bias(0.0))
+    gap = worth.max(axis=0) - policy.bias(0.0) - policy.gain(0.0)
+    assert arms.improvable(gap, policy, rows, 1.0).all()

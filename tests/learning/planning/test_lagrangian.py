@@ -3,6 +3,9 @@ import pytest
 from drawn import awkward, ordinary
 
 from dopl_core.learning.planning import PlanningError, arms, lagrangian, plan
+from dopl_core.learning.planning.chains import Policy
+from dopl_core.learning.planning.lagrangian import Bracket
+from dopl_core.learning.planning.problem import pose
 
 
 def solve(drawn, **options):
@@ -88,3 +91,96 @@ def test_arms_that_earn_nothing_are_left_alone():
     found = plan(np.zeros((4, 3)), drawn.low, drawn.high, 2, engine="lagrangian")
     assert found.value == 0
     assert not found.index.any()
+
+
+def policy_with(pay, use):
+    """Policies of arms with one state, that earn and act so much on average."""
+    parts = np.zeros((6, 1, len(pay)))
+    parts[3] = 1.0
+    parts[4] = use
+    return Policy(np.array([pay, use], dtype=float), parts)
+
+
+def between(low, high, left, right):
+    return Bracket(low, high, policy_with(*left), policy_with(*right))
+
+
+def test_the_optimum_is_between_the_two_ends_of_a_bracket():
+    for seed in range(20):
+        drawn = ordinary(np.random.default_rng(seed), 12)
+        each = arms.of(pose(*drawn.arguments(), "all"))
+        truth = solve(drawn, engine="highs").multiplier
+        for multiplier in (0.0, 0.1, 1.0):
+            found = lagrangian.bracket(each, drawn.budget, multiplier, 0.01, np.zeros((3, 12)))
+            assert found.low - 1e-9 <= truth <= found.high + 1e-9
+            assert found.left.line[1].sum() > drawn.budget >= found.right.line[1].sum() - 1e-9
+
+
+def test_where_the_budget_is_slack_there_is_nothing_to_bracket():
+    drawn = ordinary(np.random.default_rng(0), 12, budget=12)
+    each = arms.of(pose(*drawn.arguments(), "all"))
+    found = lagrangian.bracket(each, 12.0, 1.0, 0.01, np.zeros((3, 12)))
+    assert isinstance(found, arms.Response)
+    assert found.policy.gain(0.0).sum() == pytest.approx(solve(drawn).value)
+
+
+def test_arms_change_over_where_their_tangents_cross_until_the_budget_is_met():
+    found = between(0.0, 1.0, ([0.5, 0.2, 0.8], [1, 1, 1]), ([0, 0, 0], [0, 0, 0]))
+    meeting = lagrangian.intersect(found, 1.5)
+    assert meeting.multiplier == 0.5
+    assert meeting.policy.line[1].tolist() == [1, 0, 1]  # arm 1 has changed over
+    assert meeting.mixed.tolist() == [0]
+    assert meeting.share == pytest.approx(0.5)
+    assert meeting.open.tolist() == [1, 0, 2]
+
+
+def test_arms_whose_tangents_are_one_are_not_open():
+    found = between(0.0, 1.0, ([0.5, 0.2, 0.8], [1, 0.3, 1]), ([0, 0.2, 0], [0, 0.3, 0]))
+    assert lagrangian.intersect(found, 1.5).open.tolist() == [0, 2]
+
+
+def test_tangents_meet_at_the_lowest_point_of_their_sum():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        use = np.sort(rng.uniform(size=(2, 9)), axis=0)
+        crossing = rng.uniform(size=9)
+        right = rng.uniform(size=9), use[0]
+        left = right[0] + crossing * (use[1] - use[0]), use[1]
+        budget = rng.uniform(use[0].sum(), use[1].sum())
+        meeting = lagrangian.intersect(between(0.0, 1.0, left, right), budget)
+
+        def dual(multiplier, left=left, right=right, budget=budget):
+            gains = np.maximum(left[0] - multiplier * left[1], right[0] - multiplier * right[1])
+            return gains.sum() + multiplier * budget
+
+        known = meeting.policy.gain(meeting.multiplier).sum() + meeting.multiplier * budget
+        assert known == pytest.approx(dual(meeting.multiplier))
+        assert known <= min(map(dual, np.linspace(0, 1, 201))) + 1e-12
+
+
+def test_a_meeting_is_never_outside_its_bracket():
+    tangents = ([0.5, 0.2, 0.8], [1, 1, 1]), ([0, 0, 0], [0, 0, 0])
+    assert lagrangian.intersect(between(0.6, 0.9, *tangents), 1.5).multiplier == 0.6
+    assert lagrangian.intersect(between(0.1, 0.4, *tangents), 1.5).multiplier == 0.4
+
+
+def test_one_arm_follows_both_policies_in_part_to_meet_the_budget():
+    found = between(0.0, 1.0, ([0.5, 0.2, 0.8], [1, 1, 1]), ([0, 0, 0], [0, 0, 0]))
+    for budget in (0.3, 1.5, 2.0, 2.9):
+        occupancy = lagrangian.mix(found, lagrangian.intersect(found, budget))
+        assert occupancy.shape == (2, 1, 3)
+        assert occupancy[1].sum() == pytest.approx(budget)
+        assert occupancy.sum(axis=0) == pytest.approx(1)
+
+
+def test_a_bracket_is_narrowed_to_the_part_that_holds_the_optimum():
+    whole = between(0.0, 1.0, ([0.9, 0.9], [1, 1]), ([0, 0], [0, 0]))
+    much, little = policy_with([0.9, 0.5], [1, 0.5]), policy_with([0.4, 0], [0.5, 0])
+    assert whole.narrowed(0.5, much, 1.0) == Bracket(0.5, 1.0, much, whole.right)
+    assert whole.narrowed(0.5, little, 1.0) == Bracket(0.0, 0.5, whole.left, little)
+
+
+def test_a_multiplier_that_does_not_settle_is_an_error(monkeypatch):
+    monkeypatch.setattr(lagrangian, "LIMIT", 0)
+    with pytest.raises(PlanningError, match="did not settle between 0"):
+        solve(ordinary(np.random.default_rng(1)))

@@ -3,7 +3,7 @@ import pytest
 from drawn import ordinary
 
 from dopl_core.learning.planning import PlanningError, plan
-from dopl_core.learning.planning.problem import pose
+from dopl_core.learning.planning.problem import pose, slack_form
 
 
 @pytest.fixture
@@ -97,3 +97,22 @@ def test_transitions_hardly_ever_made_are_never_made(drawn):
     problem = pose(drawn.reward, low, high, drawn.budget, "all")
     assert problem.low[0, 0, 0].tolist() == [0, 0.2, 0.2]
     assert problem.width[0, 0, 0, 0] == 0
+
+
+def test_rows_of_a_box_are_its_low_and_a_fill_of_at_most_its_width(drawn):
+    low, width, room = slack_form(drawn.low, drawn.high)
+    assert room == pytest.approx(1 - drawn.low.sum(axis=-1))
+    assert (low == drawn.low).all()
+    assert (width <= room[..., None]).all()
+    fitting = width < room[..., None]
+    assert (low + width)[fitting] == pytest.approx(drawn.high[fitting])
+    assert (width.sum(axis=-1) >= room).all()  # so that some fill sums to the room
+
+
+def test_only_acting_pays_if_pays_is_active(drawn):
+    every, active = (
+        pose(drawn.reward, drawn.low, drawn.high, drawn.budget, pays) for pays in ("all", "active")
+    )
+    assert (every.pay == drawn.reward[:, :, None]).all()
+    assert (active.pay[..., 1] == drawn.reward).all()
+    assert not active.pay[..., 0].any()

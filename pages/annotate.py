@@ -88,7 +88,6 @@ def board() -> None:
     """What the person sees and does, drawn anew by itself after a click and while it waits."""
     if mine.get("revoked") or (mine["poll"] and not still_invited()):
         st.rerun()
-    show_trouble()
     if mine.get("paused"):
         st.subheader("Paused", anchor=False)
         st.markdown("Your answers are saved. Go on now, or come back later by the same link.")
@@ -102,6 +101,7 @@ def board() -> None:
     if poll != mine["poll"]:
         mine["poll"] = poll
         st.rerun()
+    show_trouble()
     if isinstance(reply, Ask):
         show_duel(reply)
     else:

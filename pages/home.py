@@ -1,4 +1,4 @@
-"""Home: what this is, and three doors."""
+"""Home: what this is, and three ways to begin: try it, run a study, simulate."""
 
 import streamlit as st
 
@@ -29,19 +29,19 @@ st.html(
     "<li>Patient 9</li></ol></div></div>"
 )
 
-doors = st.columns(3)
-with doors[0].container(border=True, height="stretch"):
+ways = st.columns(3)
+with ways[0].container(border=True, height="stretch"):
     st.subheader("Try it", anchor=False)
     st.markdown("Answer duels about 20 simulated CPAP patients. No set-up, nothing to read.")
     if st.button("Try it now", type="primary", width="stretch", key="try"):
         with said_plainly():
             open_duels(make_trial())
-with doors[1].container(border=True, height="stretch"):
+with ways[1].container(border=True, height="stretch"):
     st.subheader("Run a study", anchor=False)
     st.markdown("Bring a roster or pick a simulated world, invite people, get this week's list.")
     if st.button("Run a study", width="stretch", key="run"):
         st.switch_page("pages/studies.py")
-with doors[2].container(border=True, height="stretch"):
+with ways[2].container(border=True, height="stretch"):
     st.subheader("Simulate", anchor=False)
     st.markdown("Let the learner and its rivals play the paper's worlds, and watch the curves.")
     if st.button("Simulate", width="stretch", key="simulate"):

@@ -8,7 +8,7 @@ from html import escape
 
 import numpy as np
 
-from dopl_core.learning.streams import Stream, generator
+from dopl_core.learning.streams import EDITION, Stream, generator
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.replies import Side
 
@@ -71,6 +71,7 @@ def evidence(config: StudyConfig, side: Side, episode: int, epoch: int) -> Evide
         arm=side.number,
         episode=episode,
         epoch=epoch,
+        edition=config.edition,
     )
 
 
@@ -83,6 +84,7 @@ def draw(
     arm: int = 0,
     episode: int = 1,
     epoch: int = 0,
+    edition: int = EDITION,
 ) -> Evidence:
     """Evidence made to fit an arm's state; none where no picture is for these states.
 
@@ -90,7 +92,8 @@ def draw(
     """
     for picture in _PICTURES:
         if (picture.environment, picture.states) == (environment, tuple(states)):
-            return picture.draw(state, generator(Stream.CARDS, seed, episode, epoch, arm))
+            rng = generator(Stream.CARDS, seed, episode, epoch, arm, edition=edition)
+            return picture.draw(state, rng)
     return Evidence()
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from scipy.special import expit
 
 from dopl_core.studies.insights import Helped
+from dopl_core.studies.vocabulary import ANSWERS
 
 _Z = 1.96  # 95 % intervals
 _BINS = 200  # a chart needs no more points
@@ -41,7 +42,7 @@ def help_table(helped: list[Helped]) -> pd.DataFrame:
 
 def given(answers: pd.DataFrame) -> pd.DataFrame:
     """The answers that count, of all impressions."""
-    counted = answers.outcome.isin(["left", "right", "tie", "skip"])
+    counted = answers.outcome.isin(ANSWERS)
     return answers[counted & (answers.purpose == "policy")]
 
 
@@ -56,7 +57,7 @@ def over_time(answers: pd.DataFrame) -> Finding:
 
 
 def response_times(answers: pd.DataFrame) -> Finding:
-    """How long answers took, in bins of equal width up to the slowest but few."""
+    """How long answers took, in bins of equal width; the slowest 2 % are in the last one."""
     seconds = answers.response_ms.dropna().to_numpy(dtype=float) / 1000
     if not len(seconds):
         return Finding("No response times yet", pd.DataFrame({"seconds": [], "answers": []}))

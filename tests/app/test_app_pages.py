@@ -10,6 +10,8 @@ from page_words import words
 from streamlit import config
 
 from dopl_core.experiments import background as simulations
+from dopl_core.experiments.learners import LEARNERS
+from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.studies import access, service
 from pages import _duels
 
@@ -181,6 +183,14 @@ def test_insights_read_the_answers_once_and_fold_the_log_once(visit, store, stud
     assert "1 answers so far" in words(app)
     assert len([s for s in statements if "FROM impressions" in s]) == 1
     assert len([s for s in statements if "plans.arrays" in s]) == 1
+
+
+def test_learners_and_designs_to_choose_from_are_those_of_their_tables(visit):
+    learners = visit("simulate").multiselect[0]
+    assert learners.options == [kind.label for kind in LEARNERS.values()]
+    design = visit("studies").selectbox(key="des cpap")
+    assert design.options == [one.label for one in DESIGNS.values()]
+    assert design.value in DESIGNS
 
 
 def test_a_simulation_without_learners_is_refused_in_words(visit, monkeypatch):

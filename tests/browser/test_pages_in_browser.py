@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shutil
 import zipfile
 
 import pytest
@@ -142,6 +143,21 @@ def test_a_simulation_can_be_stopped_and_gone_on_with(page, server):
     expect(page.get_by_text("stopped:")).to_be_visible()
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("18000 episodes")).to_have_count(0)
+    expect(page.get_by_role("button", name="Start")).to_be_visible()
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_a_simulation_that_is_gone_when_it_is_to_go_on_is_said_in_words(page, server):
+    page.goto(f"{server.url}/simulate")
+    page.get_by_role("spinbutton", name="Episodes (plans)").fill("3000")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Stop").click(timeout=30_000)
+    expect(page.get_by_text("stopped:")).to_be_visible()
+    newest = max(path for path in (server.folder / "runs").iterdir() if path.is_dir())
+    shutil.rmtree(newest)
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_text("run.json: No such file")).to_be_visible()
+    expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
 def test_an_invite_is_made_opens_one_page_only_and_can_be_revoked(page, browser, server, study):

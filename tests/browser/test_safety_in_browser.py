@@ -67,6 +67,17 @@ def test_the_first_request_to_a_fresh_server_may_be_to_any_page(page, tmp_path, 
         server.kill()
 
 
+def test_the_first_request_to_a_fresh_server_is_led_through_the_entrance(page, tmp_path):
+    server = Server(tmp_path).start()
+    try:
+        page.goto(f"{server.url}/studies")
+        expect(page.get_by_role("heading", name="Studies")).to_be_visible()
+        expect(page.get_by_role("link", name="Insights")).to_be_visible()
+        expect(page).to_have_title("DOPL")
+    finally:
+        server.kill()
+
+
 def test_nothing_in_a_roster_is_rendered_or_fetched(page, server, store):
     requests = []
     page.on("request", lambda request: requests.append(request.url))

@@ -2,6 +2,9 @@
 
 run.json beside the sweep's own files: what is played, the process that plays it, since when, and
 whether a person stopped it. So a page may be left, and a server restarted, while it goes on.
+
+A process is known by its number and its birth: numbers are used again, after a restart of the
+computer at the latest, and nobody else's process is ever stopped.
 """
 
 import io
@@ -14,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -27,11 +31,28 @@ from dopl_core.experiments.runs import grid
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "data" / "runs"
 
-Status = Literal["running", "finished", "stopped", "failed"]
+Status = Literal["running", "finished", "stopped", "failed", "broken"]
 Measure = Literal["reward", "cumulative_regret", "index_error"]
 
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PATIENCE = 3.0  # seconds in which a process that is told to end may do so
 _NICE = 10  # simulations give way to clicks
+_FIELDS: dict[str, type | tuple[type, ...]] = {
+    "settings": dict,
+    "jobs": int,
+    "pid": int,
+    "birth": str,
+    "started": (int, float),
+    "had": int,
+    "stopped": bool,
+}
+_KINDS = {
+    dict: "table",
+    int: "whole number",
+    str: "text",
+    (int, float): "number",
+    bool: "yes or no",
+}
 _POINTS = {
     "reward": 40,
     "cumulative_regret": 200,
@@ -78,12 +99,13 @@ class Simulation:
     """A sweep as it stands.
 
     done, total: episodes played and wanted;  seconds_left: None when nothing can be said yet
-    trouble: the last thing a process that failed has said
+    trouble: the last thing a process that failed has said, or why run.json cannot be read
+    settings: None where it is broken: all that can be done with it is to delete it
     """
 
     id: str
     folder: Path
-    settings: Settings
+    settings: Settings | None
     status: Status
     done: int
     total: int
@@ -92,7 +114,7 @@ class Simulation:
 
     @property
     def title(self) -> str:
-        return self.settings.title
+        return "A simulation that cannot be read" if self.settings is None else self.settings.title
 
     def rows(self) -> pd.DataFrame:
         """What has been played by now: the columns of episodes.csv."""
@@ -119,12 +141,12 @@ def go_on(simulation: Simulation) -> None:
 def stop(simulation: Simulation) -> None:
     """End it; what was played stays, and it can go on later."""
     about = _about(simulation.folder)
-    if not _is_alive(about["pid"]):
+    if not _is_alive(about):
         return
     _note(simulation.folder, about | {"stopped": True})
     os.killpg(about["pid"], signal.SIGTERM)
     deadline = time.monotonic() + _PATIENCE
-    while _is_alive(about["pid"]):
+    while _is_alive(about):
         if time.monotonic() > deadline:
             os.killpg(about["pid"], signal.SIGKILL)
         time.sleep(0.02)
@@ -132,7 +154,8 @@ def stop(simulation: Simulation) -> None:
 
 def delete(simulation: Simulation) -> None:
     """Remove it and its rows."""
-    stop(simulation)
+    if simulation.status != "broken":
+        stop(simulation)
     shutil.rmtree(simulation.folder)
 
 
@@ -141,9 +164,12 @@ def find(name: str) -> Simulation:
     folder = home() / Path(name).name
     if not (folder / "run.json").exists():
         raise ValueError(f'there is no simulation "{name}"')
-    about = _about(folder)
-    settings = Settings(**(about["settings"] | {"learners": tuple(about["settings"]["learners"])}))
-    alive, done = _is_alive(about["pid"]), _count(folder)
+    try:
+        about = _about(folder)
+        settings = _settings(about)
+    except (ValueError, OSError) as error:
+        return Simulation(name, folder, None, "broken", _count(folder), 0, None, str(error))
+    alive, done = _is_alive(about), _count(folder)
     total = settings.episodes * settings.seeds * len(settings.learners)
     status: Status = "failed"
     if alive:
@@ -160,7 +186,11 @@ def find(name: str) -> Simulation:
 
 def find_all() -> list[Simulation]:
     """All simulations, the newest first."""
-    return [find(about.parent.name) for about in sorted(home().glob("*/run.json"), reverse=True)]
+    found = []
+    for about in sorted(home().glob("*/run.json"), reverse=True):
+        with suppress(ValueError):  # deleted just now
+            found.append(find(about.parent.name))
+    return found
 
 
 def home() -> Path:
@@ -176,8 +206,7 @@ def curves(simulations: Sequence[Simulation], measure: Measure) -> pd.DataFrame:
     """
     parts = []
     for number, simulation in enumerate(simulations, 1):
-        rows = simulation.rows()
-        if rows.empty:
+        if simulation.settings is None or (rows := simulation.rows()).empty:
             continue
         values = {str(name): own for name, own in rows.groupby("learner", sort=False)}
         if measure == "reward":
@@ -237,13 +266,38 @@ def _launch(folder: Path, about: dict[str, Any]) -> None:
             start_new_session=True,
         )
     os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
-    now = {"pid": process.pid, "started": time.time(), "had": _count(folder), "stopped": False}
+    now = {
+        "pid": process.pid,
+        "birth": _birth(process.pid),  # ours until it is waited for, even if it has ended
+        "started": time.time(),
+        "had": _count(folder),
+        "stopped": False,
+    }
     _note(folder, about | now)
 
 
 def _about(folder: Path) -> dict[str, Any]:
-    about: dict[str, Any] = json.loads((folder / "run.json").read_text("utf-8"))
+    """What run.json says; in a ValueError what is wrong with it."""
+    try:
+        about = json.loads((folder / "run.json").read_text("utf-8"))
+    except (ValueError, RecursionError):
+        raise ValueError("run.json is not JSON") from None
+    if not isinstance(about, dict):
+        raise ValueError("run.json has no fields")
+    about.setdefault("birth", "")  # files of earlier versions have none
+    for name, kind in _FIELDS.items():
+        value = about.get(name)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise ValueError(f"run.json: {name} is missing, or no {_KINDS[kind]}")
     return about
+
+
+def _settings(about: dict[str, Any]) -> Settings:
+    try:
+        given = about["settings"]
+        return Settings(**(given | {"learners": tuple(given["learners"])}))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"run.json: settings cannot be read: {error}") from None
 
 
 def _note(folder: Path, about: dict[str, Any]) -> None:
@@ -258,17 +312,35 @@ def _count(folder: Path) -> int:
     return max(0, rows.read_bytes().count(b"\n") - 1) if rows.exists() else 0
 
 
-def _is_alive(pid: int) -> bool:
-    """Whether the process that leads this group still plays; one that has ended is reaped."""
+def _is_alive(about: dict[str, Any]) -> bool:
+    """Whether the very process that was started still plays; one that has ended is reaped."""
+    pid: int = about["pid"]
+    if pid <= 1 or not about["birth"]:
+        return False
     try:
         if os.waitpid(pid, os.WNOHANG)[0] == pid:
             return False
-    except ChildProcessError:
+    except (ChildProcessError, OverflowError):
         pass  # started by a server that is no more
     try:
-        return os.getpgid(pid) == pid
-    except ProcessLookupError:
+        return os.getpgid(pid) == pid and _birth(pid) == about["birth"]
+    except (ProcessLookupError, PermissionError, OverflowError):
         return False
+
+
+def _birth(pid: int) -> str:
+    """When a process was started, in words that no two processes of one number share; or ""."""
+    try:
+        # The 22nd field, after the name in parentheses: ticks since the computer was started.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return f"{_BOOT.read_text().strip()} {fields[19]}"
+    except (OSError, IndexError):
+        pass
+    command = ["ps", "-o", "lstart=", "-p", str(pid)]  # where there is no /proc
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        return ""
 
 
 def _last_words(folder: Path) -> str:

@@ -1,6 +1,10 @@
 """Simulations beside the app: started, followed, stopped, gone on with, compared."""
 
+import json
+import os
+import subprocess
 import time
+from dataclasses import asdict
 
 import pandas as pd
 import pytest
@@ -87,6 +91,85 @@ def test_what_cannot_be_played_is_refused_before_it_starts(changes, reason):
 def test_an_unknown_simulation_is_named():
     with pytest.raises(ValueError, match="there is no simulation"):
         simulations.find("../../etc")
+
+
+def by_hand(tmp_path, content):
+    """A folder with a run.json of our own."""
+    folder = tmp_path / "20260101-000000-aaaa"
+    folder.mkdir(exist_ok=True)
+    text = content if isinstance(content, str) else json.dumps(content)
+    (folder / "run.json").write_text(text)
+    return folder.name
+
+
+def noted(**changes):
+    about = {"pid": 0, "birth": "long ago", "started": 0.0, "had": 0, "stopped": False, "jobs": 1}
+    return about | {"settings": asdict(settings())} | changes
+
+
+@pytest.fixture
+def bystander():
+    """Somebody else's process, which leads a group, as a simulation does."""
+    process = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("birth", ["long ago", "", None])
+def test_a_process_that_got_the_number_of_a_simulation_is_left_alone(tmp_path, bystander, birth):
+    about = noted(pid=bystander.pid, birth=birth)
+    if birth is None:
+        del about["birth"]  # as earlier versions wrote it
+    found = simulations.find(by_hand(tmp_path, about))
+    assert found.status == "failed"
+    simulations.stop(found)
+    simulations.delete(found)
+    assert bystander.poll() is None
+    assert simulations.find_all() == []
+
+
+def test_two_processes_are_told_apart_and_one_is_itself(bystander):
+    mine, other = simulations._birth(os.getpid()), simulations._birth(bystander.pid)
+    assert mine
+    assert mine == simulations._birth(os.getpid())
+    assert mine != other
+    assert simulations._birth(2**22 + 1) == ""
+
+
+BROKEN = {
+    "empty": "",
+    "half": '{"pid": 12',
+    "deep": "[" * 100_000,
+    "a list": [1],
+    "a number": 3,
+    "no fields": {},
+    "no settings": noted(settings=None),
+    "another environment": noted(settings=asdict(settings()) | {"environment": "mars"}),
+    "learners are a number": noted(settings=asdict(settings()) | {"learners": 3}),
+    "more settings": noted(settings=asdict(settings()) | {"magic": 3}),
+    "pid is text": noted(pid="12"),
+    "pid is yes": noted(pid=True),
+    "started is text": noted(started="now"),
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_a_broken_run_json_is_one_broken_run(tmp_path, content):
+    name = by_hand(tmp_path, content)
+    [found] = simulations.find_all()
+    assert (found.id, found.status, found.settings) == (name, "broken", None)
+    assert "run.json" in found.trouble or "mars" in found.trouble
+    assert simulations.curves([found], "reward").empty
+    simulations.delete(found)
+    assert simulations.find_all() == []
+
+
+@pytest.mark.parametrize("pid", [-1, 0, 1, 2**40, 10**30])
+def test_a_number_that_no_simulation_has_stops_nothing(tmp_path, pid):
+    found = simulations.find(by_hand(tmp_path, noted(pid=pid)))
+    assert found.status == "failed"
+    simulations.stop(found)
 
 
 class Played:

@@ -1,5 +1,7 @@
 """A simulated world: arms that move as a known bandit says, and an oracle that answers duels."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.special import expit
 
@@ -50,14 +52,17 @@ class SimulatedWorld:
     def _luck_of(self, stream: Stream, episode: int) -> np.random.Generator:
         return generator(stream, self.seed, episode, edition=self.edition)
 
-    def begin(self, episode: int, horizon: int) -> None:
-        """Draw an episode's luck; with `restart` also new states (errata 15)."""
+    def begin(self, episode: int, horizon: int, answers: int = 0) -> None:
+        """Draw an episode's luck; with `restart` also new states (errata 15).
+
+        answers: wanted in an epoch, where that is more than B-1
+        """
         if self.restart:
             self.states = self._draw_states(episode)
         self.start = self.states
-        B = self.bandit.budget
         self.moves = self._luck_of(Stream.MOVES, episode).random((horizon, self.bandit.n_arms, 1))
-        self._luck = self._luck_of(Stream.ANSWERS, episode).random((horizon, B - 1))
+        width = max(self.bandit.budget - 1, answers)
+        self._luck = self._luck_of(Stream.ANSWERS, episode).random((horizon, width))
         self._epoch = 0
 
     def answer(self, duels: IntArray) -> FloatArray:
@@ -66,9 +71,26 @@ class SimulatedWorld:
         Or [H, D] of all duels [H, D, 4] of an episode, each answered as it would be in its epoch.
         """
         luck = self._luck if duels.ndim == 3 else self._luck[self._epoch]
+        return self._credit(duels, luck[..., : duels.shape[-2]])
+
+    def _credit(self, duels: IntArray, luck: FloatArray) -> FloatArray:
         strength = self._strength[duels[..., ::2], duels[..., 1::2]]
         left, right = strength[..., 0], strength[..., 1]
-        return (left > (left + right) * luck[..., : duels.shape[-2]]).astype(float)
+        return (left > (left + right) * luck).astype(float)
+
+    # --- before the first episode
+
+    def past(self, epochs: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+        """Epochs in which B arms by lot were helped: states, actions and next states, all [N]."""
+        self.begin(0, epochs)
+        lots = self._luck_of(Stream.PAST, 0).random((epochs, self.bandit.n_arms))
+        for lot in lots:
+            arms, states = lot.argsort()[: self.bandit.budget], self.states
+            yield states, actions(arms, self.bandit.n_arms), self.step(arms)
+
+    def sit(self, duels: IntArray) -> FloatArray:
+        """What the left is credited with [D] in the duels [D, 4] of a first sitting."""
+        return self._credit(duels, self._luck_of(Stream.ANSWERS, 0).random(len(duels)))
 
     def reward(self, arms: IntArray) -> float:
         """What this epoch pays when `arms` are activated in the present states."""

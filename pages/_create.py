@@ -7,7 +7,7 @@ import streamlit as st
 
 from dopl_core import environments
 from dopl_core.learning.bandit import State
-from dopl_core.learning.learner import Confidence
+from dopl_core.learning.dopl import Confidence
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.studies import service
 from dopl_core.studies.replies import side_of

@@ -9,7 +9,7 @@ from dopl_core import environments
 from dopl_core.experiments import background as simulations
 from dopl_core.experiments.background import Settings, Simulation
 from dopl_core.experiments.learners import LEARNERS
-from dopl_core.learning.learner import Confidence
+from dopl_core.learning.dopl import Confidence
 from pages._downloads import csv_button
 from pages._trouble import safely, said_plainly, show_trouble
 from pages._who import owner_only
@@ -56,10 +56,11 @@ def progress(number: int, simulation: Simulation) -> None:
     """How far it is, and what can be done with it."""
     with st.container(border=True):
         st.markdown(f"**{number}: {plain(simulation.title)}**")
-        words = f"{simulation.status}: {simulation.done} of {simulation.total} episodes"
-        if simulation.seconds_left is not None:
-            words += f", about {duration(simulation.seconds_left)} left"
-        st.progress(min(1.0, simulation.done / simulation.total), text=words)
+        if simulation.settings is not None:
+            words = f"{simulation.status}: {simulation.done} of {simulation.total} episodes"
+            if simulation.seconds_left is not None:
+                words += f", about {duration(simulation.seconds_left)} left"
+            st.progress(min(1.0, simulation.done / simulation.total), text=words)
         if simulation.trouble:
             st.error(plain(simulation.trouble))
         with st.container(horizontal=True):
@@ -70,10 +71,10 @@ def buttons(simulation: Simulation) -> None:
     key, args = simulation.id, (simulation,)
     if simulation.status == "running":
         st.button("Stop", key=f"stop-{key}", on_click=safely(simulations.stop), args=args)
-    elif simulation.status != "finished":
+    elif simulation.status in ("stopped", "failed"):
         st.button("Go on", key=f"on-{key}", on_click=safely(simulations.go_on), args=args)
     csv_button("Rows (CSV)", simulation.rows, f"{key}-episodes.csv", key=f"rows-{key}")
-    if simulation.done:
+    if simulation.done and simulation.settings is not None:
         st.download_button(
             "Picture (PNG)", lambda: simulations.picture(simulation), f"{key}.png",
             "image/png", key=f"png-{key}",
@@ -121,9 +122,10 @@ def results() -> None:
     measure = st.segmented_control(
         "Curve", list(MEASURES), default="reward", format_func=MEASURES.get, required=True
     )
-    data = simulations.curves(shown, measure)
+    with said_plainly(stop=True):
+        data = simulations.curves(shown, measure)
     if data.empty:
-        st.markdown("The first rows come in a moment.")
+        st.markdown("The first rows come in a moment." if running else "There are no rows.")
         return
     if measure == "reward":
         st.markdown(f"**{simulations.finding(data)}**")

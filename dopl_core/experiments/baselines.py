@@ -153,4 +153,4 @@ def index_plan(index: FloatArray) -> Plan:
     """A plan that no LP made: arms are ranked by an index [N, S] of its own."""
     none = np.zeros_like(index)
     occupancy = np.stack([none, none], axis=2)
-    return Plan(0.0, occupancy, index, none, 0.0, np.empty(0), "none")  # type: ignore[arg-type]
+    return Plan(0.0, occupancy, index, index, 0.0, np.empty(0), "none")  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ Adder = Callable[[str, Callable[[argparse.Namespace], None]], argparse.ArgumentP
 _SETTINGS = (
     *("confidence", "engine", "design", "ties", "history", "episodes", "horizon"),
     *("restart", "environment_seed", "temperature"),
+    *("history_epochs", "sitting", "answers", "ordered"),
 )
 
 
@@ -36,6 +37,10 @@ def add(command: Adder) -> None:
     option("--restart", action="store_true", help="draw new states in every episode")
     option("--environment-seed", type=int, default=0, help="what ranges are drawn from")
     option("--temperature", type=float, default=1.0, help="of answers: 1 is the paper's oracle")
+    option("--history-epochs", type=int, default=0, help="past epochs, helped by lot")
+    option("--sitting", type=int, default=0, help="answers of a first sitting, before any plan")
+    option("--answers", type=int, default=0, help="of dopl: wanted an epoch, B-1 if that is more")
+    option("--ordered", action="store_true", help="dopl is told that states go from worst to best")
     option("--out", default="results", metavar="DIR", help="where; continues what stopped there")
     option("--dask", metavar="ADDRESS", help="play on this Dask cluster instead")
     sub = command("reproduce", reproduce)

@@ -7,7 +7,8 @@ from typing import Any
 from dopl_core.experiments.baselines import MleLp, Oracle, Random
 from dopl_core.experiments.whittle import MleQwic, MleWibql
 from dopl_core.learning.bandit import Bandit
-from dopl_core.learning.learner import Confidence, Dopl, Learner, Reference
+from dopl_core.learning.dopl import Confidence, Dopl, Reference
+from dopl_core.learning.learner import Learner
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ LEARNERS = {
         "DOPL",
         {"paper": ("DOPL", "#009e73"), "calibrated": ("DOPL, calibrated", "#cc79a7")},
         _dopl,
-        ("confidence", "engine"),
+        ("confidence", "engine", "answers", "ordered"),
     ),
     "mle_lp": Kind(
         "MLE + LP", {"none": ("MLE_LP", "#e69f00")}, _paid(MleLp), ("engine", "history")

@@ -9,14 +9,19 @@ from dopl_core import environments
 from dopl_core.experiments.baselines import History
 from dopl_core.experiments.learners import LEARNERS
 from dopl_core.learning.bandit import Bandit
-from dopl_core.learning.learner import Confidence, Learner, Ties
+from dopl_core.learning.dopl import Confidence
+from dopl_core.learning.learner import Learner, Ties
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import ENGINES, Engine
 
 
 @dataclass(frozen=True)
 class Run:
-    """One learner with one seed in one environment (a name, or the path of a TOML file)."""
+    """One learner with one seed in one environment (a name, or the path of a TOML file).
+
+    history_epochs, sitting: past epochs with B arms by lot helped, and answers of a first sitting
+    answers: wanted in an epoch, 0 for the paper's B-1;  ordered: states go from worst to best
+    """
 
     environment: str
     learner: str
@@ -31,6 +36,10 @@ class Run:
     restart: bool = False
     temperature: float = 1.0
     environment_seed: int = 0
+    history_epochs: int = 0
+    sitting: int = 0
+    answers: int = 0
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         for what, allowed in _CHOICES.items():
@@ -39,6 +48,9 @@ class Run:
         for what in ("episodes", "horizon"):
             if (given := getattr(self, what)) < 1:
                 raise ValueError(f"{what} is {given}: at least 1 needed")
+        for what in ("history_epochs", "sitting", "answers"):
+            if (given := getattr(self, what)) < 0:
+                raise ValueError(f"{what} is {given}: it cannot be negative")
         if not self.temperature > 0:
             raise ValueError(f"temperature is {self.temperature}: it must be positive")
 

@@ -11,6 +11,15 @@ from dopl_core.learning.planning import Plan
 from dopl_core.world import SimulatedWorld
 
 
+def prepare(learner: Learner, world: SimulatedWorld, history_epochs: int, sitting: int) -> None:
+    """What a study may begin with: past records, and a first sitting's answers."""
+    for states, helped, next_states in world.past(history_epochs) if history_epochs else ():
+        learner.count_moves(states, helped, next_states)
+    if sitting:
+        duels = learner.sitting(world.states, sitting)
+        learner.count_duels(duels, world.sit(duels))
+
+
 def play(learner: Learner, world: SimulatedWorld, episodes: int) -> Iterator[tuple[float, float]]:
     """Play `episodes` episodes; each gives its reward per epoch and the seconds it took."""
     for _ in range(episodes):
@@ -21,7 +30,7 @@ def play(learner: Learner, world: SimulatedWorld, episodes: int) -> Iterator[tup
 
 def play_episode(learner: Learner, world: SimulatedWorld) -> float:
     """Play the episode that the learner has just planned; its reward per epoch."""
-    world.begin(learner.episode, learner.horizon)
+    world.begin(learner.episode, learner.horizon, learner.answers)
     total = 0.0
     asked = []
     for epoch in range(learner.horizon):

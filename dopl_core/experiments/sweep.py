@@ -17,7 +17,7 @@ from tqdm import tqdm
 from dopl_core.experiments.metrics import Truth, errors, truth
 from dopl_core.experiments.results import Results, Row, State, planned, read, summary
 from dopl_core.experiments.runs import Run, grid
-from dopl_core.experiments.simulator import References, play_episode
+from dopl_core.experiments.simulator import References, play_episode, prepare
 from dopl_core.world import SimulatedWorld
 
 __all__ = ["Run", "grid", "planned", "read", "run", "summary"]
@@ -56,6 +56,8 @@ def advance(run: Run, truth: Truth, saved: State, seconds: float) -> tuple[list[
     """
     learner = run.make_learner(truth.bandit)
     world = SimulatedWorld(truth.bandit, run.seed, restart=run.restart, temperature=run.temperature)
+    if not saved:
+        prepare(learner, world, run.history_epochs, run.sitting)
     references = References(truth.bandit, truth.oracle, world.states)
     cumulative = 0.0
     if saved:

@@ -102,14 +102,18 @@ class _IndexLearner(Learner):
         epochs = (episode - 1) * self.horizon + np.arange(1, self.horizon + 1)
         self._explores = self._draw(Stream.EXPLORE, 1)[:, 0] < self._exploration(epochs)
 
-    def activate(self, states: IntArray, epoch: int) -> IntArray:
-        arms = super().activate(states, epoch)
+    def activate(self, states: IntArray, epoch: int, where: FloatArray | None = None) -> IntArray:
+        arms = super().activate(states, epoch, where)
         if self._explores[epoch]:
             lots = self.tie_keys[epoch].argpartition(self.n_arms - self.budget)
             arms = np.sort(lots[self.n_arms - self.budget :])
         return arms
 
-    def count_moves(self, states: IntArray, helped: IntArray, next_states: IntArray) -> None:
+    def count_moves(
+        self, states: IntArray, helped: IntArray, next_states: IntArray, times: int = 1
+    ) -> None:
+        if times != 1 or states.ndim > 1:
+            raise ValueError("Q-learning learns from moves one by one and cannot take them back")
         super().count_moves(states, helped, next_states)
         self.epochs += 1
         codes = self._first + states

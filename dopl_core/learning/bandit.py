@@ -12,6 +12,7 @@ IntArray = NDArray[np.int64]
 Pays = Literal["all", "active"]
 
 WAIT, ACT = 0, 1
+UNKNOWN = -1  # in place of a state
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,10 @@ def check_budget(budget: int, n_arms: int) -> None:
         raise ValueError("budget is 1: a duel needs two activated arms, so it must be at least 2")
 
 
-def check_states(states: Any, n_arms: int, n_states: int, what: str = "states") -> IntArray:
-    """One state per arm, each in range, as integers [N], or [E, N] of E epochs."""
+def check_states(
+    states: Any, n_arms: int, n_states: int, what: str = "states", *, unknown: bool = False
+) -> IntArray:
+    """One state per arm, each in range or UNKNOWN where allowed: [N], or [E, N] of E epochs."""
     array = np.asarray(states)
     if array.shape[-1:] != (n_arms,) or array.ndim > 2:
         raise ValueError(f"{what}: {array.shape} given, one state for each of {n_arms} arms needed")
@@ -95,8 +98,9 @@ def check_states(states: Any, n_arms: int, n_states: int, what: str = "states") 
         raise ValueError(f"{what}: states are numbered 0 to {n_states - 1}, not {array.dtype}")
     array = np.ascontiguousarray(array, dtype=np.int64)
     # Seen as unsigned, negative numbers are large: one reduction checks both ends, every epoch.
-    if array.size and array.view(np.uint64).max() >= n_states:
-        worst = int(np.argmax(array.view(np.uint64)))
+    numbers = (array - UNKNOWN if unknown else array).view(np.uint64)
+    if array.size and numbers.max() >= n_states + unknown:
+        worst = int(numbers.argmax())
         raise ValueError(
             f"{what}: arm {worst % n_arms} is in state {array.flat[worst]}; states are numbered "
             f"0 to {n_states - 1}"

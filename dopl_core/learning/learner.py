@@ -5,30 +5,26 @@ road. Everything random in epoch h of episode k is a function of (seed, k, h): a
 rebuilt, and a learner is its counts and its last plan.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dopl_core.learning import dynamics, pair_designs, preferences
+from dopl_core.learning import pair_designs
 from dopl_core.learning.bandit import (
+    UNKNOWN,
     FloatArray,
     IntArray,
-    Pays,
     check_budget,
     check_choice,
     check_states,
 )
-from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.pair_designs import DESIGNS
-from dopl_core.learning.planning import Engine, Plan, plan
-from dopl_core.learning.preferences import Preferences
+from dopl_core.learning.planning import Plan
 from dopl_core.learning.streams import EDITION, Stream, generator
 
-Confidence = Literal["calibrated", "paper"]
 Ties = Literal["advantage", "paper"]
-Reference = Literal["fixed", "most-compared"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +50,7 @@ class Learner:
     visits: [N, S, A, S'] moves seen;  wins: [M, M] duels won by row over column, ties half each
     priority: [N, S] rank of each arm-state in the present plan; equal ranks are equal
     tie_keys: [H, N] the lot of each arm in each epoch of this episode
+    present: [N] whom plans, lists and duels are about; estimates are about all arms there ever were
     edition: of the random streams (streams.py)
     """
 
@@ -79,10 +76,34 @@ class Learner:
         self.n_arms, self.n_states, self.budget = n_arms, n_states, budget
         self.horizon, self.seed, self.design, self.ties = horizon, seed, design, ties
         self.edition = edition
+        self.answers = 0  # wanted in an epoch, where that is more than B-1
         self.episode = 0
         self.visits = np.zeros((n_arms, n_states, 2, n_states), dtype=np.int64)
         self.wins = np.zeros((n_arms * n_states,) * 2)
+        self.present = np.ones(n_arms, dtype=bool)
+        self._adapted = edition > 1
         self._arms = np.arange(n_arms)
+
+    def adapt(self, present: NDArray[np.bool_], budget: int) -> None:
+        """From the next plan on: who is present [N'], and how many can be helped.
+
+        Arms that are new come last. Arms keep their numbers, whether they are there or not.
+        """
+        check_budget(budget, int(present.sum()))
+        if len(present) < self.n_arms:
+            raise ValueError(f"{len(present)} arms given: {self.n_arms} are known, and stay known")
+        changes = budget != self.budget or not np.array_equal(present, self.present)
+        self._adapted = self._adapted or changes
+        self._grow(len(present))
+        self.present, self.budget = present.copy(), budget
+
+    def _grow(self, n_arms: int) -> None:
+        N, S, new = self.n_arms, self.n_states, n_arms - self.n_arms
+        if new == 0:
+            return
+        self.visits = np.concatenate([self.visits, np.zeros((new, S, 2, S), dtype=np.int64)])
+        self.wins = np.pad(self.wins, (0, new * S))
+        self.n_arms, self._arms = N + new, np.arange(N + new)
 
     def make_plan(self) -> Plan:
         """The plan for the next episode, from the counts so far."""
@@ -94,7 +115,7 @@ class Learner:
 
     def _begin(self, plan: Plan, episode: int) -> None:
         self.plan, self.episode = plan, episode
-        self.priority = rank(plan.index, plan.advantage if self.ties == "advantage" else None)
+        self.priority = rank(*self._ranked_by(plan.index, plan.advantage))
         self.tie_keys = self._draw(Stream.TIES, self.n_arms)
         keys = self._duel_keys = self._draw(Stream.DUELS, pair_designs.keys_needed(self.budget))
         self._pairs = pair_designs.shuffle_sides(DESIGNS[self.design].draw(keys), keys)
@@ -104,29 +125,71 @@ class Learner:
         rng = generator(stream, self.seed, self.episode, edition=self.edition)
         return rng.random((self.horizon, width))
 
-    def activate(self, states: IntArray, epoch: int) -> IntArray:
-        """The B arms [B] to help in an epoch of this episode: best index, then advantage, then lot.
+    def _ranked_by(
+        self, index: FloatArray, advantage: FloatArray
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """What decides, and what decides among equals, before the lot does.
 
-        states: [N] where all arms are;  epoch: from 0
+        Where acting and waiting are worth the same, a vertex of the ELP acts in some states and
+        waits in others just like them; so edition 2 asks the advantage alone.
         """
-        states = check_states(states, self.n_arms, self.n_states)
+        if self.ties == "paper":
+            return index, None
+        return (advantage, None) if self.edition > 1 else (index, advantage)
+
+    def activate(self, states: IntArray, epoch: int, where: FloatArray | None = None) -> IntArray:
+        """The B arms [B] to help in an epoch of this episode, in order; among equals by lot.
+
+        states: [N] where all arms are, UNKNOWN where that is not known;  epoch: from 0
+        where: [N, S] the chances of where each of them is; needed if some are unknown
+        """
         self._check_epoch(epoch)
-        score = self.priority[self._arms, states] + self.tie_keys[epoch]
+        if where is None and self.present.all():
+            states = check_states(states, self.n_arms, self.n_states)
+            priority = self.priority[self._arms, states]
+        else:
+            priority = self._expected_priority(states, where)
+        score = priority + self.tie_keys[epoch]
         chosen = score.argpartition(self.n_arms - self.budget)[self.n_arms - self.budget :]
         chosen.sort()
         return chosen
 
+    def _expected_priority(self, states: IntArray, where: FloatArray | None) -> FloatArray:
+        """Ranks [N] by what is expected of the plan's index and advantage; the absent come last."""
+        states = check_states(states, self.n_arms, self.n_states, unknown=True)
+        unknown = states == UNKNOWN
+        if where is None:
+            if (unknown & self.present).any():
+                raise ValueError("some states are unknown: say where these arms may be")
+            where = np.zeros((self.n_arms, self.n_states))
+        where = np.where(unknown[:, None], where, states[:, None] == np.arange(self.n_states))
+        plan = self._planned()
+        index, advantage = ((where * x).sum(axis=1) for x in (plan.index, plan.advantage))
+        return np.where(self.present, rank(*self._ranked_by(index, advantage)), -np.inf)
+
     def duels(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
-        """What to ask about `arms`: [B-1, 4] left arm, left state, right arm, right state."""
-        pairs = arms[self._positions(states, arms, epoch)]
-        duels = np.empty((self.budget - 1, 4), dtype=np.int64)
-        duels[:, ::2] = pairs
-        duels[:, 1::2] = states[pairs]
-        return duels
+        """What to ask about `arms`: [D, 4] left arm, left state, right arm, right state.
+
+        Pairs that connect all of them whose state is known: B-1 if it is known of all.
+        """
+        known = arms[states[arms] != UNKNOWN]
+        if len(known) < 2:
+            return np.empty((0, 4), dtype=np.int64)
+        return in_states(known[self._positions(states, known, epoch)], states)
+
+    def sitting(self, states: IntArray, count: int) -> IntArray:
+        """What to ask before the first plan: [count, 4], pairs by lot of arms in their states."""
+        rng = generator(Stream.SITTING, self.seed, edition=self.edition)
+        arms = np.flatnonzero(self.present & (states != UNKNOWN))
+        pairs = [rng.choice(arms, 2, replace=False) for _ in range(count if len(arms) > 1 else 0)]
+        return in_states(np.array(pairs, dtype=np.int64).reshape(-1, 2), states)
 
     def _positions(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
-        """Which of `arms` meet, as positions [B-1, 2], left and right."""
-        return self._pairs[epoch]
+        """Which of `arms` meet, as positions [D, 2], left and right."""
+        if len(arms) == self.budget:
+            return self._pairs[epoch]
+        keys = self._duel_keys[epoch : epoch + 1, : pair_designs.keys_needed(len(arms))]
+        return pair_designs.shuffle_sides(DESIGNS[self.design].draw(keys), keys)[0]
 
     def count_duels(self, duels: ArrayLike, credit: ArrayLike, times: ArrayLike = 1.0) -> None:
         """Count answers to duels [D, 4].
@@ -140,18 +203,27 @@ class Learner:
         np.add.at(self.wins, (left, right), times * credit)
         np.add.at(self.wins, (right, left), times * (1 - credit))
 
-    def count_moves(self, states: IntArray, helped: IntArray, next_states: IntArray) -> None:
+    def count_moves(
+        self, states: IntArray, helped: IntArray, next_states: IntArray, times: int = 1
+    ) -> None:
         """Count the moves of all arms in an epoch: states, 1 where helped, next states, all [N].
 
-        Or of many epochs at once, all [E, N].
+        Or of many epochs at once, all [E, N]. Where a state is UNKNOWN, no move is counted.
+        times: -1 to take moves back that were counted wrongly
         """
-        states = check_states(states, self.n_arms, self.n_states)
-        next_states = check_states(next_states, self.n_arms, self.n_states, "next states")
-        moves = (self._arms, states, helped, next_states)
-        if states.ndim == 1:
-            self.visits[moves] += 1
+        sizes = self.n_arms, self.n_states
+        states = check_states(states, *sizes, unknown=True)
+        next_states = check_states(next_states, *sizes, "next states", unknown=True)
+        arms = np.broadcast_to(self._arms, states.shape)
+        known = (states != UNKNOWN) & (next_states != UNKNOWN)
+        if known.all():
+            moves = (arms, states, helped, next_states)
         else:
-            np.add.at(self.visits, moves, 1)
+            moves = (arms[known], states[known], np.asarray(helped)[known], next_states[known])
+        if states.ndim == 1:
+            self.visits[moves] += times
+        else:
+            np.add.at(self.visits, moves, times)
 
     def estimates(self) -> Estimates:
         """What the present plan was made from."""
@@ -164,18 +236,29 @@ class Learner:
             "visits": self.visits.copy(),
             "wins": self.wins.copy(),
         }
-        return counts | _pack("plan", self.plan)
+        if self._adapted:
+            counts |= {"present": self.present.copy(), "budget": np.array(self.budget)}
+        return counts | pack("plan", self.plan)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Become the learner that gave `state`."""
         self.visits, self.wins = state["visits"].copy(), state["wins"].copy()
-        plan = _unpack(Plan, "plan", state)
+        self.n_arms = len(self.visits)
+        self._arms = np.arange(self.n_arms)
+        if "present" in state:
+            self.present, self.budget = state["present"].astype(bool), int(state["budget"])
+            self._adapted = True
+        plan = unpack(Plan, "plan", state)
         if plan is not None:
             self._begin(plan, int(state["episode"]))
 
-    def _check_epoch(self, epoch: int) -> None:
-        if self.episode == 0:
+    def _planned(self) -> Plan:
+        if self.plan is None:
             raise ValueError("there is no plan yet: call replan() to begin the first episode")
+        return self.plan
+
+    def _check_epoch(self, epoch: int) -> None:
+        self._planned()
         if not 0 <= epoch < self.horizon:
             raise ValueError(
                 f"epoch {epoch}: episode {self.episode} is over after {self.horizon} epochs, "
@@ -198,138 +281,27 @@ class Learner:
             )
 
 
-class Dopl(Learner):
-    """Direct Online Preference Learning (Algorithm 2)."""
-
-    def __init__(
-        self,
-        n_arms: int,
-        n_states: int,
-        budget: int,
-        *,
-        horizon: int,
-        seed: int = 0,
-        design: str = "star",
-        ties: Ties = "advantage",
-        edition: int = EDITION,
-        confidence: Confidence = "calibrated",
-        engine: Engine = "lagrangian",
-        pays: Pays = "all",
-        epsilon: float = 1e-5,
-        reference: Reference = "fixed",
-        groups: tuple[str, ...] | None = None,
-    ) -> None:
-        super().__init__(
-            n_arms,
-            n_states,
-            budget,
-            horizon=horizon,
-            seed=seed,
-            design=design,
-            ties=ties,
-            edition=edition,
-        )
-        check_choice("confidence", confidence, get_args(Confidence))
-        check_choice("reference", reference, get_args(Reference))
-        if not 0 < epsilon < 1:
-            raise ValueError(f"epsilon is {epsilon}: it must be between 0 and 1")
-        self.confidence, self.engine, self.pays, self.epsilon = confidence, engine, pays, epsilon
-        self.reference, self.groups = reference, groups
-        self.preferences: Preferences | None = None
-        self.dynamics: Dynamics | None = None
-
-    def make_plan(self) -> Plan:
-        """Boxes (sec. 4.1), overestimates (Alg. 3), then the ELP (appendix C.1)."""
-        self.dynamics, self.preferences = self._estimate_dynamics(), self._estimate_preferences()
-        return plan(
-            self.rewards(self.preferences),
-            self.dynamics.low,
-            self.dynamics.high,
-            self.budget,
-            engine=self.engine,
-            pays=self.pays,
-            start=None if self.plan is None else self.plan.start,
-        )
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        beliefs = _pack("preferences", self.preferences) | _pack("dynamics", self.dynamics)
-        return super().state() | beliefs
-
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        super().restore(state)
-        self.preferences = _unpack(Preferences, "preferences", state)
-        self.dynamics = _unpack(Dynamics, "dynamics", state)
-
-    def rewards(self, belief: Preferences) -> FloatArray:
-        """What the plan is made with [N, S, A]: Q~, and for waiting what is known.
-
-        Only activated arms are asked about. So where widths are honest, only acting is credited
-        with what is not yet known; waiting in an unknown state would teach nothing.
-        """
-        acting = belief.overestimate
-        waiting = acting if self.confidence == "paper" else np.clip(belief.mean, -1, 1)
-        return np.stack([waiting, acting], axis=2)
-
-    def _estimate_dynamics(self) -> Dynamics:
-        if self.confidence == "paper":
-            return dynamics.paper(self.visits, self.episode * self.horizon, self.epsilon)
-        return dynamics.calibrated(self.visits, self.groups)
-
-    def _estimate_preferences(self) -> Preferences:
-        # Errata 13: chosen when the learner first plans with answers, then it stays.
-        before = None if self.preferences is None else self.preferences.reference
-        keep = self.reference == "fixed" and before is not None
-        reference = before if keep else preferences.most_compared(self.wins)
-        if self.confidence == "paper":
-            epochs = self.episode * self.horizon
-            return preferences.paper(self.wins, self.n_states, reference, epochs, self.epsilon)
-        warm = None if self.preferences is None else self.preferences.warm
-        belief = preferences.calibrated(self.wins, self.n_states, reference, warm)
-        chooses = DESIGNS[self.design].choose is not None
-        return belief if chooses else replace(belief, covariance=None)
-
-    def estimates(self) -> Estimates:
-        if self.preferences is None or self.dynamics is None:
-            return Estimates()
-        known, belief = self.dynamics.mean, self.preferences
-        F = preferences.win_chances(belief.mean)
-        if belief.reference is None:
-            return Estimates(known, F)
-        if self.confidence == "paper":  # counted, and inferred against the reference
-            column = F[:, belief.reference]
-            F = np.clip(preferences.empirical(self.wins)[0], preferences.F_LOW, preferences.F_HIGH)
-            F[:, belief.reference], F[belief.reference] = column, 1 - column
-        return Estimates(known, F, belief.overestimate, belief.reference)
-
-    def _positions(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
-        belief, planned, choose = self.preferences, self.plan, DESIGNS[self.design].choose
-        if belief is None or planned is None or belief.covariance is None or choose is None:
-            return super()._positions(states, arms, epoch)
-        # The plan depends on a strength as often as it visits the arm-state.
-        V, codes = belief.covariance, arms * self.n_states + states[arms]
-        towards = V[:, codes] * np.sqrt(planned.occupancy.sum(axis=2).reshape(-1, 1))
-        strengths, keys = belief.mean.ravel()[codes], self._duel_keys[epoch]
-        pairs = choose(towards, V[np.ix_(codes, codes)], strengths, keys)
-        return pair_designs.shuffle_sides(pairs, keys)
+def in_states(pairs: IntArray, states: IntArray) -> IntArray:
+    """Duels [D, 4] of pairs of arms [D, 2] in their states [N]."""
+    return np.stack([pairs, states[pairs]], axis=2).reshape(-1, 4)
 
 
-def rank(index: FloatArray, advantage: FloatArray | None) -> FloatArray:
-    """Dense ranks [N, S] by index, then advantage; equal up to solver noise is equal.
+def rank(by: FloatArray, then: FloatArray | None = None) -> FloatArray:
+    """Dense ranks, of the shape of `by`, by it and then by another; equal up to noise is equal.
 
-    A vertex of the ELP has at most one fractional index, so the advantage decides nearly always;
-    None is the paper's own rule, where equal indices are equal.
+    A vertex of the ELP has at most one fractional index: ranked by it alone, nearly all are equal.
     """
-    first = np.round(index, 7).ravel()
-    second = np.zeros_like(first) if advantage is None else np.round(advantage, 7).ravel()
+    first = np.round(by, 7).ravel()
+    second = np.zeros_like(first) if then is None else np.round(then, 7).ravel()
     order = np.lexsort((second, first))
     rises = np.zeros(order.size)
     rises[1:] = (np.diff(first[order]) != 0) | (np.diff(second[order]) != 0)
     ranks = np.empty(order.size)
     ranks[order] = rises.cumsum()
-    return ranks.reshape(index.shape)
+    return ranks.reshape(by.shape)
 
 
-def _pack(name: str, value: Any) -> dict[str, NDArray[Any]]:
+def pack(name: str, value: Any) -> dict[str, NDArray[Any]]:
     """A frozen dataclass as arrays: `name.field`, and `name.warm.key`; None fields are left out."""
     packed: dict[str, NDArray[Any]] = {}
     for field in fields(value) if value is not None else ():
@@ -340,8 +312,8 @@ def _pack(name: str, value: Any) -> dict[str, NDArray[Any]]:
     return packed
 
 
-def _unpack(kind: Any, name: str, state: dict[str, NDArray[Any]]) -> Any:
-    """The dataclass that `_pack` took apart, or None where there was none."""
+def unpack(kind: Any, name: str, state: dict[str, NDArray[Any]]) -> Any:
+    """The dataclass that `pack` took apart, or None where there was none."""
     values: dict[str, Any] = {}
     for path, array in state.items():
         head, _, rest = path.partition(".")

@@ -1,9 +1,14 @@
-"""Which B-1 pairs of the activated arms are asked about: always a spanning tree (errata 14)."""
+"""Which pairs of arms are asked about.
+
+Of the activated arms always a spanning tree, B-1 pairs (errata 14); where more answers are wanted,
+the most telling pairs of any arms.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import FloatArray, IntArray
 
@@ -53,36 +58,90 @@ def shuffle_sides(pairs: IntArray, keys: FloatArray) -> IntArray:
 
 
 def informative(
-    towards: FloatArray, covariance: FloatArray, strengths: FloatArray, keys: FloatArray
+    gram: FloatArray, covariance: FloatArray, strengths: FloatArray, keys: FloatArray
 ) -> IntArray:
     """The tree of one epoch whose answers tell most, built pair by pair; positions [B-1, 2].
 
-    towards: [M, B] covariances of what the plan depends on with the B activated arm-states, each
-    row scaled by how much the plan depends on it;  covariance: [B, B] of the activated ones;
-    strengths: [B] their means;  keys: [2B], which of equal pairs comes first
-
-    An answer about i and j is worth c = F (1 - F) observations of theta_i - theta_j, and lowers the
-    variance of x by c cov(x, i - j)^2 / (1 + c var(i - j)). Each pair joins two parts of the tree.
+    All as for `most_telling`;  keys: [2B], which of equal pairs comes first
     """
     B = len(strengths)
     order = keys[:B].argsort()
-    towards, covariance = towards[:, order], covariance[np.ix_(order, order)]
-    # Not scipy's expit, whose last bits differ: what was asked is compared when it is replayed.
-    F = 1 / (1 + np.exp(strengths[order] - strengths[order][:, None]))
-    c = F * (1 - F)
+    telling = Telling(*_ordered(order, gram, covariance, strengths))
     part = np.arange(B)
     pairs = []
     for _ in range(B - 1):
-        variance = _of_differences(covariance)
-        worth = c / (1 + c * variance)
-        gain = np.where(part[:, None] == part, -1.0, worth * _of_differences(towards.T @ towards))
-        i, j = divmod(int(gain.argmax()), B)
+        i, j = telling.best(part[:, None] == part)
+        telling.ask(i, j)
         pairs.append((order[i], order[j]))
-        told = covariance[:, i] - covariance[:, j]
-        towards = towards - worth[i, j] * np.outer(towards[:, i] - towards[:, j], told)
-        covariance = covariance - worth[i, j] * np.outer(told, told)
         part[part == part[j]] = part[i]
     return np.array(pairs)
+
+
+def most_telling(
+    gram: FloatArray,
+    covariance: FloatArray,
+    strengths: FloatArray,
+    asked: IntArray,
+    keys: FloatArray,
+) -> IntArray:
+    """Pairs of any N arm-states, the most telling first, without answers in between; [D, 2].
+
+    gram: [N, N] inner products of their covariances with what is to be known, each weighted by how
+    much it matters;  covariance: [N, N] of their strengths;  strengths: [N] their means
+    asked: [D', 2] pairs that are asked anyway
+    keys: [N + D] which of equal pairs comes first, and which comes left
+    """
+    N = len(strengths)
+    order = keys[:N].argsort()
+    telling = Telling(*_ordered(order, gram, covariance, strengths))
+    position = order.argsort()
+    for i, j in position[asked].tolist():
+        telling.ask(i, j)
+    same = np.eye(N, dtype=bool)
+    pairs = np.empty((len(keys) - N, 2), dtype=np.int64)
+    for pair in pairs:
+        pair[:] = telling.best(same)
+        telling.ask(*pair)
+    swap = keys[N:, None] < 0.5
+    return order[np.where(swap, pairs[:, ::-1], pairs)]
+
+
+class Telling:
+    """What answers about pairs tell, given those that are asked already; arrays as above."""
+
+    def __init__(self, gram: FloatArray, covariance: FloatArray, strengths: FloatArray) -> None:
+        self.gram, self.covariance = gram, covariance
+        # An answer is worth F (1 - F) observations of a difference, on average over what the
+        # difference may be (MacKay, 1992): least where it is large, whichever way.
+        flatter = 1 / np.sqrt(1 + np.pi / 8 * _of_differences(covariance))
+        F = 1 / (1 + np.exp(flatter * (strengths - strengths[:, None])))
+        self.curvature = flatter * F * (1 - F)
+
+    def best(self, excluded: NDArray[np.bool_]) -> tuple[int, int]:
+        """The pair whose answer lowers the variance of what is to be known most."""
+        gain = self._worth() * _of_differences(self.gram)
+        return divmod(int(np.where(excluded, -1.0, gain).argmax()), len(gain))
+
+    def ask(self, i: int, j: int) -> None:
+        """Once i and j are compared, less is to be learnt of them and of all like them."""
+        worth = self._worth()[i, j]
+        told = self.covariance[:, i] - self.covariance[:, j]
+        towards = self.gram[:, i] - self.gram[:, j]
+        both = np.outer(towards, told)
+        self.gram = self.gram - worth * (both + both.T)
+        self.gram += worth**2 * (towards[i] - towards[j]) * np.outer(told, told)
+        self.covariance = self.covariance - worth * np.outer(told, told)
+
+    def _worth(self) -> FloatArray:
+        """An answer lowers the variance of x by this times cov(x, i - j)^2 [N, N]."""
+        return np.asarray(self.curvature / (1 + self.curvature * _of_differences(self.covariance)))
+
+
+def _ordered(
+    order: IntArray, gram: FloatArray, covariance: FloatArray, strengths: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    both = np.ix_(order, order)
+    return gram[both], covariance[both], strengths[order]
 
 
 def _of_differences(inner: FloatArray) -> FloatArray:

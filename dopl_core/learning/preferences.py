@@ -95,7 +95,11 @@ def paper(
 
 # Spreads (standard deviations) that a part of the strengths may have. Rewards lie in [0, 1], where
 # none exceeds 1/2; larger ones are for annotators who are surer than Bradley-Terry with rewards.
-SPREADS = np.array([0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0])
+SPREADS = np.array([0.0, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0])
+TOTAL, OCTAVES, SHARE = 1.0, 0.7, 1.0
+VGA = 0
+BEND = 0.5
+ITER = []
 SETTLED = 0.1  # Newton stops when no strength moves by more: well inside any of their sds
 OPTIMISM = 1.0  # an overestimate lies as many standard deviations of the strength above its mean
 
@@ -105,6 +109,8 @@ def calibrated(
     n_states: int,
     reference: int | None,
     warm: dict[str, FloatArray] | None = None,
+    *,
+    ordered: bool = False,
 ) -> Preferences:
     """Bradley-Terry strengths with a Gaussian prior, from wins [M, M], ties half each.
 
@@ -114,16 +120,23 @@ def calibrated(
     M = len(wins)
     shape = (M // n_states, n_states)
     C = wins + wins.T
-    theta = warm["theta"] if warm is not None and C.any() else np.zeros(M)
-    covariance = _prior_covariance(shape)
+    rise, bend = _order(n_states) if ordered else (np.zeros(n_states), 1.0)
+    if C.any():
+        theta = np.zeros(M) if warm is None else warm["theta"]
+        covariance = np.zeros((M, M))
+    else:
+        theta, covariance = _prior(shape, rise, bend)
     for _ in range(8 if C.any() else 0):
         # The log-likelihood is nearly quadratic: pull' theta - theta' curvature theta / 2.
-        F = 1 / (1 + np.exp(theta - theta[:, None]))
-        weight = C * F * (1 - F)
+        own = covariance.diagonal()
+        kappa = 1 / np.sqrt(1 + VGA * np.pi / 8 * (own + own[:, None] - 2 * covariance))
+        F = 1 / (1 + np.exp(kappa * (theta - theta[:, None])))
+        weight = C * kappa * F * (1 - F)
         curvature = np.diag(weight.sum(axis=1)) - weight
         pull = (wins - C * F).sum(axis=1) + curvature @ theta
         before = theta
-        theta, covariance = _posterior(curvature, pull, shape)
+        theta, covariance = _posterior(curvature, pull, shape, rise, bend)
+        ITER.append(1)
         if np.abs(theta - before).max() < SETTLED:
             break
     # Duels tell differences only, so all is taken about the average of what was asked about.
@@ -138,7 +151,7 @@ def calibrated(
     else:
         mean = theta - theta[reference]
         sd = np.sqrt(np.maximum(variance + variance[reference] - 2 * covariance[reference], 0))
-    over = np.clip(mean + OPTIMISM * np.sqrt(variance), -1, 1)
+    over = mean + OPTIMISM * np.sqrt(variance)
     return Preferences(
         mean.reshape(shape),
         sd.reshape(shape),
@@ -149,18 +162,35 @@ def calibrated(
     )
 
 
-def _prior_covariance(shape: tuple[int, int]) -> FloatArray:
-    """What `_posterior` gives without answers [M, M], and much faster for large studies."""
-    weight = np.exp(_log_prior(SPREADS))
-    own = weight @ SPREADS**2 / weight.sum()
-    state = weight[1:] @ SPREADS[1:] ** 2 / weight[1:].sum()
+def _order(n_states: int) -> tuple[FloatArray, float]:
+    """States from worst to best: how their part rises [S], and how far it may bend from that.
+
+    Both are in units of the spread of the state part, which is learnt, so the steepness is too.
+    """
+    rank = np.arange(n_states) - (n_states - 1) / 2
+    return rank / max(rank.std(), 1e-12), BEND
+
+
+def _prior(shape: tuple[int, int], rise: FloatArray, bend: float) -> tuple[FloatArray, FloatArray]:
+    """What `_posterior` gives without answers, and much faster for large studies."""
+    weight = np.exp(_log_prior())
+    weight /= weight.sum()
+    residual = weight.sum(axis=(1, 2)) @ SPREADS**2
+    arm = weight.sum(axis=(0, 2)) @ SPREADS**2
+    steep, square = weight.sum(axis=(0, 1)) @ np.stack([SPREADS[1:], SPREADS[1:] ** 2], axis=1)
     N, S = shape
-    same_state, same_arm = np.tile(np.eye(S), (N, N)), np.kron(np.eye(N), np.ones((S, S)))
-    return np.asarray(state * same_state + own * same_arm + own * np.eye(N * S))
+    state = square * bend**2 * np.eye(S) + (square - steep**2) * np.outer(rise, rise)
+    same_arm = np.kron(np.eye(N), np.ones((S, S)))
+    covariance = np.tile(state, (N, N)) + arm * same_arm + residual * np.eye(N * S)
+    return np.tile(steep * rise, N), covariance
 
 
 def _posterior(
-    curvature: FloatArray, pull: FloatArray, shape: tuple[int, int]
+    curvature: FloatArray,
+    pull: FloatArray,
+    shape: tuple[int, int],
+    rise: FloatArray,
+    bend: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Mean [M] and covariance [M, M] of the strengths, averaged over the spreads of their parts.
 
@@ -196,17 +226,17 @@ def _posterior(
     H_state = H_state[:, None] + G.transpose(0, 2, 1)[:, None] @ arm_on_state
     h_state = h_state[:, None] - ((scale * g[:, None])[:, :, None] @ G[:, None])[:, :, 0]
 
-    v = variance[1:, None, None]
-    precision = H_state[:, :, None] + np.eye(S) / v  # [r, a, t, S, S]
+    v = bend**2 * variance[1:, None]  # [t, 1]
+    prior = SPREADS[1:, None] * rise / v  # [t, S]
+    precision = H_state[:, :, None] + np.eye(S) / v[..., None]  # [r, a, t, S, S]
     state_cov = np.linalg.inv(precision)
-    state = (state_cov @ h_state[:, :, None, :, None])[..., 0]
+    h_state = h_state[:, :, None] + prior
+    state = (state_cov @ h_state[..., None])[..., 0]
     log = log[:, :, None] + 0.5 * (
-        (state * h_state[:, :, None]).sum(axis=3)
-        - np.linalg.slogdet(precision)[1]
-        - S * np.log(variance[1:])
+        (state * h_state).sum(axis=3) - np.linalg.slogdet(precision)[1] - S * np.log(v[:, 0])
     )
-    prior = _log_prior(SPREADS)
-    log += prior[:, None, None] + prior[:, None] + prior[1:]
+    log -= 0.5 * (prior**2 * v).sum(axis=1)
+    log += _log_prior()
     w = np.exp(log - log.max())
     w /= w.sum()
 
@@ -234,7 +264,14 @@ def _posterior(
     return Q @ mean, Q @ covariance @ Q.T
 
 
-def _log_prior(spread: FloatArray | float) -> FloatArray:
-    """Half-normal of scale 1/4, times the width of a grid cell (a factor of 2 is one cell)."""
-    spread = np.maximum(spread, 1 / 32)
-    return np.asarray(np.log(spread) - 8 * spread**2)
+def _log_prior() -> FloatArray:
+    """Log prior [r, a, t] of the spreads of residual, arm and state part (the last never 0).
+
+    The total is log-normal; which share of it a part has is flat.
+    """
+    cell = np.maximum(SPREADS, SPREADS[1] / 2)  # a factor of 2 is one cell: as wide as its spread
+    r, a, t = cell[:, None, None], cell[:, None], cell[1:]
+    total = np.sqrt(r**2 + a**2 + t**2)
+    return np.asarray(
+        SHARE * np.log(r * a * t / total**3) - (np.log2(total / TOTAL) / OCTAVES) ** 2 / 2
+    )

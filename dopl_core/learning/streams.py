@@ -28,6 +28,9 @@ class Stream(IntEnum):
     CARDS = 7  # evidence made up for a simulated arm (episode, epoch, arm)
     PRACTICE = 8  # practice duels
     REHEARSAL = 9  # what a simulated annotator does (annotator)
+    SITTING = 10  # which of equally telling pairs of a first sitting come first, and their sides
+    FURTHER = 11  # the same for an epoch's further pairs (episode, epoch)
+    PAST = 12  # whom help went to before a simulated study began (epoch)
 
 
 # Edition 1: the number that a stream had, at the end of its key.

@@ -11,12 +11,21 @@ from sqlalchemy.exc import IntegrityError
 
 from dopl_core.studies import rows, schema
 from dopl_core.studies.arrays import Arrays, digest, pack, unpack_arms, unpack_states, unpack_whole
+from dopl_core.studies.changes import changed
 from dopl_core.studies.config import StudyConfig
-from dopl_core.studies.episode import planned_learner, practice_duels
-from dopl_core.studies.history import History, Impression, Move, Person, Place, PlanMade, Sides
-from dopl_core.studies.reading import Record, config_of, study_row
+from dopl_core.studies.episode import planned_learner, practice_duels, sitting_duels
+from dopl_core.studies.history import (
+    Event,
+    History,
+    Impression,
+    Move,
+    Person,
+    Place,
+    PlanMade,
+    Sides,
+)
+from dopl_core.studies.reading import Record, first_config, in_force, read_changes, study_row
 from dopl_core.studies.store import Store, StudyError
-from dopl_core.studies.turn import Turn
 from dopl_core.studies.vocabulary import ANSWERS, LEARNT
 
 _Key = tuple[Place, str]  # where a duel stands, and its purpose
@@ -26,11 +35,12 @@ def read(store: Store, study: str) -> History:
     """The history of a study as it is now."""
     with store.read() as connection:
         row = study_row(connection, study)
-        return read_row(connection, config_of(store, connection, row), row)
+        return read_row(connection, first_config(store, connection, row), row)
 
 
 def read_row(connection: Connection, config: StudyConfig, row: Record) -> History:
-    """The history of a study whose row was read on this connection."""
+    """The history of a study whose row was read on this connection; config: as it was made."""
+    now = changed(config, read_changes(connection, row.id)[: in_force(row)])
     return History(
         study=row.id,
         status=row.status,
@@ -40,10 +50,11 @@ def read_row(connection: Connection, config: StudyConfig, row: Record) -> Histor
         given=row.given,
         annotators=_read_people(connection, row.id),
         impressions=list(read_impressions(connection, row.id)),
-        moves=_read_moves(connection, row.id),
+        moves=read_moves(connection, row.id),
         plans=read_plans(connection, row.id),
         arrays=last_arrays(connection, row),
-        closed=_read_closed(connection, config, row),
+        closed=_read_closed(connection, row, now.ratings),
+        events=_read_events(connection, row.id),
     )
 
 
@@ -84,11 +95,11 @@ def read_plans(connection: Connection, study: str) -> list[PlanMade]:
 
 
 def last_arrays(connection: Connection, row: Record) -> Arrays | None:
-    """What the learner held after the last plan; None where that is damaged."""
+    """What the learner held after the last plan; None where that is damaged, or there is none."""
     p = schema.plans.c
     query = sa.select(p.arrays, p.digest).where(p.study == row.id, p.plan == row.episode)
-    kept = connection.execute(query).one()
-    return unpack_whole(kept.arrays, kept.digest)
+    kept = connection.execute(query).one_or_none()
+    return None if kept is None else unpack_whole(kept.arrays, kept.digest)
 
 
 def _read_people(connection: Connection, study: str) -> list[Person]:
@@ -101,7 +112,8 @@ def _read_people(connection: Connection, study: str) -> list[Person]:
     ]
 
 
-def _read_moves(connection: Connection, study: str) -> list[Move]:
+def read_moves(connection: Connection, study: str) -> list[Move]:
+    """All epochs as they were reported, in order."""
     e = schema.epochs.c
     query = sa.select(schema.epochs).where(e.study == study).order_by(e.episode, e.epoch)
     return [
@@ -113,77 +125,100 @@ def _read_moves(connection: Connection, study: str) -> list[Move]:
             next_states=None if row.next_states is None else unpack_states(row.next_states),
             source=row.source,
             columns=None if row.columns is None else json.loads(row.columns),
+            helped=None if row.helped is None else unpack_arms(row.helped),
         )
         for row in connection.execute(query)
     ]
 
 
-def _read_closed(connection: Connection, config: StudyConfig, row: Record) -> dict[Place, int]:
+def read_corrections(connection: Connection, study: str) -> list[dict[str, Any]]:
+    """The bodies of all corrections, in order."""
+    e = schema.events.c
+    query = sa.select(e.body).where(e.study == study, e.kind == "corrected").order_by(e.seq)
+    return [json.loads(body) for body in connection.execute(query).scalars()]
+
+
+def _read_closed(connection: Connection, row: Record, ratings: int) -> dict[Place, int]:
+    """Duels of the present episode that want other ratings than the study asks for."""
     d = schema.duels.c
     query = sa.select(d.episode, d.epoch, d.number, d.ratings).where(
         d.study == row.id,
         d.episode == row.episode,
         d.purpose.in_(LEARNT),
-        d.ratings < config.ratings,
+        d.ratings != ratings,
     )
     found = connection.execute(query.order_by(d.epoch, d.number))
     return {(k, h, n): ratings for k, h, n, ratings in found}
+
+
+def _read_events(connection: Connection, study: str) -> list[Event]:
+    e, i = schema.events.c, schema.impressions.c
+    ids = connection.execute(sa.select(i.id).where(i.study == study).order_by(i.id)).scalars()
+    places = {impression: place for place, impression in enumerate(ids)}
+    columns = (e.at, e.kind, e.annotator, e.impression, e.outcome, e.body)
+    query = sa.select(*columns).where(e.study == study).order_by(e.seq)
+    return [
+        Event(at, kind, annotator, None if shown is None else places[shown], outcome, body)
+        for at, kind, annotator, shown, outcome, body in connection.execute(query)
+    ]
 
 
 # --- and back
 
 
 def write(store: Store, history: History) -> None:
-    """Insert a study, ready to go on, all or nothing; its history has arrays."""
-    counters = {name: getattr(history, name) for name in ("status", "episode", "epoch")}
-    counters |= {"asked": history.asked, "given": history.given}
+    """Insert a study, ready to go on, all or nothing; its history has its last plan's arrays."""
+    if history.plans and history.arrays is None:
+        raise ValueError("a history without arrays: see replay.with_arrays")
+    counters = {name: getattr(history, name) for name in _COUNTERS}
     row = rows.study(history.study, history.config, history.made_at, **counters)
     with store.write() as connection:
         try:
-            connection.execute(sa.insert(schema.studies), row)
+            connection.execute(sa.insert(schema.studies), row | {"title": history.now.title})
         except IntegrityError:
             raise StudyError(
                 f'study "{history.study}" is here already: delete it first, then import'
             ) from None
-        turn = Turn(store, connection, study_row(connection, history.study))
-        _write_plans(turn, history)
-        _write_moves(turn, history)
-        duels = _write_duels(turn, history)
-        impressions = _write_impressions(turn, history, duels)
-        _write_people(turn, history, impressions)
-        _write_events(turn, history, duels, impressions)
-        _check_missing(turn, history)
-        turn.write_back()
+        _write_plans(connection, history)
+        _write_moves(connection, history)
+        duels = _write_duels(connection, history)
+        impressions = _write_impressions(connection, history, duels)
+        _write_people(connection, history, impressions)
+        _write_events(connection, history, duels, impressions)
+        _check_missing(connection, history)
 
 
-def _write_plans(turn: Turn, history: History) -> None:
-    if history.arrays is None:
-        raise ValueError("a history without arrays: see replay.with_arrays")
+_COUNTERS = ("status", "seq", "heard", "episode", "epoch", "asked", "given", "changes", "in_force")
+
+
+def _write_plans(connection: Connection, history: History) -> None:
     made = [
-        vars(plan) | {"study": turn.study, "digest": plan.digest or "", "arrays": None}
+        vars(plan) | {"study": history.study, "digest": plan.digest or "", "arrays": None}
         for plan in history.plans
     ]
-    made[-1] |= {"arrays": pack(history.arrays), "digest": digest(history.arrays)}
-    rows.insert(turn.connection, schema.plans, made)
+    if history.arrays is not None:
+        made[-1] |= {"arrays": pack(history.arrays), "digest": digest(history.arrays)}
+    rows.insert(connection, schema.plans, made)
 
 
-def _write_moves(turn: Turn, history: History) -> None:
+def _write_moves(connection: Connection, history: History) -> None:
     made = [
         rows.epoch(
-            turn.study,
+            history.study,
             (move.episode, move.epoch),
             move.states,
             move.arms,
             move.next_states,
             move.source,
             move.columns,
+            move.helped,
         )
         for move in history.moves
     ]
-    rows.insert(turn.connection, schema.epochs, made)
+    rows.insert(connection, schema.epochs, made)
 
 
-def _write_duels(turn: Turn, history: History) -> dict[_Key, int]:
+def _write_duels(connection: Connection, history: History) -> dict[_Key, int]:
     """Every duel that was shown, and those of the last episode that were not; their ids."""
     sides = _last_duels(history)
     given: Counter[_Key] = Counter()
@@ -199,23 +234,29 @@ def _write_duels(turn: Turn, history: History) -> dict[_Key, int]:
     made = []
     for key in keys:
         place, purpose = key
-        wanted = history.config.ratings if place[0] == history.episode else given[key]
-        wanted = history.closed.get(place, wanted)
+        wanted = given[key] + held[key]
+        if place[0] == history.episode:
+            wanted = history.closed.get(place, history.now.ratings)
         made.append(
-            rows.duel(turn.study, place, purpose, sides[key], wanted, given[key], held[key])
+            rows.duel(history.study, place, purpose, sides[key], wanted, given[key], held[key])
         )
-    return dict(zip(keys, rows.insert_numbered(turn.connection, schema.duels, made), strict=True))
+    return dict(zip(keys, rows.insert_numbered(connection, schema.duels, made), strict=True))
 
 
 def _last_duels(history: History) -> dict[_Key, Sides]:
     """All duels of the last episode, shown or not, and the practice ones."""
-    learner = planned_learner(history.config, history.arrays or {})
-    if learner.episode != history.episode:
-        raise StudyError("arrays.npz is of another plan than the last of plans.csv")
+    config = history.now
     duels: dict[_Key, Sides] = {}
     if history.config.practice:
         for number, duel in enumerate(practice_duels(history.config).tolist()):
             duels[(0, 0, number), "practice"] = tuple(duel)
+    if history.episode == 0:
+        for number, duel in enumerate(sitting_duels(history.config).tolist()):
+            duels[(0, 0, number), "sitting"] = tuple(duel)
+        return duels
+    learner = planned_learner(config, history.arrays or {})
+    if learner.episode != history.episode:
+        raise StudyError("arrays.npz is of another plan than the last of plans.csv")
     for move in history.moves:
         if move.episode == history.episode:
             asked = learner.duels(move.states, move.arms, move.epoch).tolist()
@@ -224,11 +265,13 @@ def _last_duels(history: History) -> dict[_Key, Sides]:
     return duels
 
 
-def _write_impressions(turn: Turn, history: History, duels: dict[_Key, int]) -> list[int]:
-    lease = int(1000 * history.config.lease_seconds)
+def _write_impressions(
+    connection: Connection, history: History, duels: dict[_Key, int]
+) -> list[int]:
+    lease = int(1000 * history.now.lease_seconds)
     made = [
         rows.impression(
-            turn.study,
+            history.study,
             duels[shown.place, shown.purpose],
             shown.annotator,
             shown.session,
@@ -240,10 +283,10 @@ def _write_impressions(turn: Turn, history: History, duels: dict[_Key, int]) -> 
         )
         for shown in history.impressions
     ]
-    return rows.insert_numbered(turn.connection, schema.impressions, made)
+    return rows.insert_numbered(connection, schema.impressions, made)
 
 
-def _write_people(turn: Turn, history: History, impressions: list[int]) -> None:
+def _write_people(connection: Connection, history: History, impressions: list[int]) -> None:
     answers: Counter[str] = Counter()
     last: dict[str, tuple[int, int]] = {}
     for shown, impression in zip(history.impressions, impressions, strict=True):
@@ -253,7 +296,7 @@ def _write_people(turn: Turn, history: History, impressions: list[int]) -> None:
             last[name] = max(last.get(name, (0, 0)), (shown.answered_at, impression))
     made = [
         rows.annotator(
-            turn.study,
+            history.study,
             person.name,
             person.joined_at,
             practised=person.practised,
@@ -263,62 +306,38 @@ def _write_people(turn: Turn, history: History, impressions: list[int]) -> None:
         )
         for person in history.annotators
     ]
-    rows.insert(turn.connection, schema.annotators, made)
+    rows.insert(connection, schema.annotators, made)
 
 
 def _write_events(
-    turn: Turn, history: History, duels: dict[_Key, int], impressions: list[int]
+    connection: Connection, history: History, duels: dict[_Key, int], impressions: list[int]
 ) -> None:
-    """The log as far as a history tells it, in the order of time; what was undone has no outcome.
-
-    Of what has the same time: who and what there is, then plans, moves, and duels shown, answered.
-    """
-    log: list[tuple[int, int, str, dict[str, Any]]] = [(history.made_at, 0, "made", {})]
-    for person in history.annotators:
-        log.append((person.joined_at, 1, "joined", {"annotator": person.name}))
-    for plan in history.plans:
-        body = {"plan": plan.plan, "engine": plan.engine}
-        log.append((plan.made_at, 3, "planned", {"body": body}))
-    for move in history.moves:
-        if move.next_states is not None:
-            body = {"episode": move.episode, "epoch": move.epoch, "source": move.source}
-            order = 4 if move.source == "simulated" else 2
-            log.append((_known_at(history, move), order, "observed", {"body": body}))
-    for shown, impression in zip(history.impressions, impressions, strict=True):
-        what: dict[str, Any] = {"annotator": shown.annotator, "impression": impression}
-        what["duel"] = duels[shown.place, shown.purpose]
-        log.append((shown.shown_at, 5, "shown", what))
-        at = shown.answered_at or shown.shown_at
-        if shown.outcome in ANSWERS:
-            log.append((at, 6, "answered", what | {"outcome": shown.outcome}))
-        elif shown.outcome is not None:
-            log.append((at, 6, shown.outcome, what))
-    log.sort(key=lambda entry: entry[:2])
-    log.append((turn.now, 7, "imported", {}))
-    made = [
-        rows.event(turn.study, seq, at, kind, **columns)
-        for seq, (at, _, kind, columns) in enumerate(log, start=1)
-    ]
-    rows.insert(turn.connection, schema.events, made)
-    turn.seq = turn.heard = len(made)
+    made = []
+    for seq, event in enumerate(history.events, start=1):
+        about: dict[str, Any] = {"outcome": event.outcome, "body": event.body}
+        about["annotator"] = event.annotator
+        if event.impression is not None:
+            shown = history.impressions[event.impression]
+            about["impression"] = impressions[event.impression]
+            about["duel"] = duels[shown.place, shown.purpose]
+        made.append(rows.event(history.study, seq, event.at, event.kind, **about))
+    rows.insert(connection, schema.events, made)
 
 
-def _known_at(history: History, move: Move) -> int:
-    """When an owner reported is not in a bundle: at the latest when the next plan was made."""
-    if move.source == "simulated":
-        return history.plans[move.episode - 1].made_at
-    if move.episode < history.episode:
-        return history.plans[move.episode].made_at
-    return max(plan.made_at for plan in history.plans)
-
-
-def _check_missing(turn: Turn, history: History) -> None:
+def _check_missing(connection: Connection, history: History) -> None:
     d = schema.duels.c
-    query = sa.select(sa.func.coalesce(sa.func.sum(d.ratings - d.given), 0))
-    here = query.where(d.study == turn.study, d.episode == turn.episode, d.purpose.in_(LEARNT))
-    missing = int(turn.connection.execute(here).scalar_one())
+    query = sa.select(sa.func.coalesce(sa.func.sum(d.ratings - d.given), 0)).where(
+        d.study == history.study, d.episode == history.episode, d.purpose.in_(LEARNT)
+    )
+    missing = int(connection.execute(query).scalar_one())
     if missing != history.asked - history.given:
         raise StudyError(
             f"study.json: {history.asked - history.given} ratings are missing by its count, "
             f"{missing} by duels.csv"
         )
+
+
+def from_text(body: str) -> dict[str, Any]:
+    """What an event's body says."""
+    content: dict[str, Any] = json.loads(body)
+    return content

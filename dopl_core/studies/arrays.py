@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dopl_core.learning.bandit import IntArray
+from dopl_core.learning.bandit import UNKNOWN, IntArray
+
+_LAST_BYTE = 255
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -50,12 +52,14 @@ def unpack_whole(content: bytes | None, expected: str) -> Arrays | None:
 
 
 def pack_states(states: IntArray) -> bytes:
-    """States [N], a byte each."""
+    """States [N], a byte each; UNKNOWN, -1, is the last byte there is."""
     return states.astype(np.uint8).tobytes()
 
 
 def unpack_states(content: bytes) -> IntArray:
-    return np.frombuffer(content, dtype=np.uint8).astype(np.int64)
+    states = np.frombuffer(content, dtype=np.uint8).astype(np.int64)
+    states[states == _LAST_BYTE] = UNKNOWN
+    return states
 
 
 def pack_arms(arms: IntArray) -> bytes:

@@ -219,12 +219,17 @@ def _show(turn: Turn, person: _Person, duel: Record, again: bool = True) -> tupl
 
 
 def _count(turn: Turn, shown: Record) -> bool:
-    """Count a rating, if its duel still wants one; others who hold the last one are let go."""
-    if shown.episode != turn.episode or shown.given >= shown.ratings:
+    """Count a rating, if its duel still wants one; others who hold the last one are let go.
+
+    In an observed world what was asked last week is still worth knowing, and counts in the next
+    plan; a simulated one is played episode by episode.
+    """
+    this_round = shown.episode == turn.episode
+    if shown.given >= shown.ratings or not (this_round or turn.config.world == "observed"):
         return False
     own = 1 if shown.outcome is None else 0
     turn.run(statements.COUNT, duel=shown.duel, more_given=1, more_held=-own)
-    turn.given += 1
+    turn.given += this_round
     if shown.given + 1 == shown.ratings and shown.held > own:
         release(turn, statements.HELD_BY_OTHERS, duel=shown.duel, impression=shown.id)
     return True

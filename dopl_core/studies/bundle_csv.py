@@ -3,16 +3,28 @@
 Arms go by their owner's ids, states by their labels, times are UTC.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
+from dopl_core.learning.bandit import UNKNOWN
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.csvtext import CsvError
-from dopl_core.studies.history import Impression, Move, PlanMade
-from dopl_core.studies.vocabulary import ANSWERS, OUTCOMES, PURPOSES, SOURCES
+from dopl_core.studies.history import (
+    Event,
+    History,
+    Impression,
+    Move,
+    PlanMade,
+    corrected,
+    state_number,
+)
+from dopl_core.studies.rows import to_text
+from dopl_core.studies.vocabulary import ANSWERS, EVENTS, OUTCOMES, PURPOSES, SOURCES
 
 DUELS = (
     *("study", "session", "annotator", "episode", "epoch", "duel"),
@@ -20,11 +32,17 @@ DUELS = (
     *("outcome", "winner_arm", "loser_arm", "shown_at", "answered_at", "response_ms"),
     *("confidence", "plan"),
 )
-TRANSITIONS = (*("study", "episode", "epoch", "arm", "state", "activated", "next_state", "source"),)
+FIRST_TRANSITIONS = (
+    *("study", "episode", "epoch", "arm", "state", "activated", "next_state", "source"),
+)
+TRANSITIONS = (*FIRST_TRANSITIONS, "listed", "corrected_at", "reported")
+EVENT_COLUMNS = ("study", "seq", "at", "kind", "annotator", "impression", "outcome", "body")
 PLANS = (
     *("study", "plan", "made_at", "engine", "value", "random_value", "multiplier", "changed"),
     *("answers", "seconds", "digest"),
 )
+
+HISTORY = "history.csv"  # past records, as they were given
 
 Value = str | int | float | None
 Cells = dict[str, str]
@@ -68,9 +86,8 @@ def duel_rows(
         )
 
 
-def read_duels(rows: Rows, columns: list[str], study: str, config: StudyConfig) -> list[Impression]:
+def read_duels(rows: Rows, study: str, config: StudyConfig) -> list[Impression]:
     """The impressions of duels.csv."""
-    _check_columns("duels.csv", columns, DUELS)
     return [_checked("duels.csv", number, _impression, row, study, config) for number, row in rows]
 
 
@@ -110,64 +127,180 @@ def _winner_and_loser(outcome: str | None, left: str, right: str) -> tuple[str |
 # --- transitions.csv: one row an arm and epoch; an epoch still open has no next state
 
 
-def transition_rows(
-    study: str, config: StudyConfig, moves: Iterable[Move]
-) -> Iterator[tuple[Value, ...]]:
-    """Rows of transitions.csv, in the order of the arms."""
-    labels = [state.label for state in config.states]
-    for move in moves:
-        states, active = move.states.tolist(), set(move.arms.tolist())
-        after = None if move.next_states is None else move.next_states.tolist()
-        for n, arm in enumerate(config.arms):
+def transition_rows(history: History) -> Iterator[tuple[Value, ...]]:
+    """Rows of transitions.csv, as they are known to have been; unknown states are empty.
+
+    activated: really helped;  listed: on the list;  corrected_at: when it was last corrected
+    reported: JSON of what was said at first, where a correction has changed it
+    """
+    config, times = history.coming, _corrected_at(history)
+    labels = [state.label for state in config.states] + [None]  # UNKNOWN is -1
+    fixed = corrected(history.moves, (body for _, body in history.corrections), config)
+    for week, (said, move) in enumerate(zip(history.moves, fixed, strict=True), start=1):
+        present = history.configs[move.episode].present
+        listed, acted = set(move.arms.tolist()), set(move.acted.tolist())
+        for n in np.flatnonzero(present).tolist():
+            cells = _cells(move, n, labels, acted)
+            first = _cells(said, n, labels, set(said.acted.tolist()))
+            differ = {name: first[name] for name in first if first[name] != cells[name]}
             yield (
-                *(study, move.episode, move.epoch, arm.id, labels[states[n]], int(n in active)),
-                *(None if after is None else labels[after[n]], move.source),
+                *(history.study, move.episode, move.epoch, config.arms[n].id),
+                *(cells["state"], cells["activated"], cells["next_state"], move.source),
+                *(int(n in listed), iso(times.get((week, n)))),
+                json.dumps(differ, ensure_ascii=False, sort_keys=True) if differ else None,
             )
 
 
-def read_transitions(rows: Rows, columns: list[str], study: str, config: StudyConfig) -> list[Move]:
-    """The epochs of transitions.csv: blocks of N rows, in the order of the arms."""
-    name, N = "transitions.csv", config.n_arms
-    _check_columns(name, columns, TRANSITIONS)
+def _cells(move: Move, n: int, labels: list[str | None], acted: set[int]) -> dict[str, Value]:
+    after = None if move.next_states is None else labels[move.next_states[n]]
+    return {"state": labels[move.states[n]], "activated": int(n in acted), "next_state": after}
+
+
+def _corrected_at(history: History) -> dict[tuple[int, int], int]:
+    """When the row of a week and an arm was last corrected."""
+    times = {}
+    for at, body in history.corrections:
+        week = int(body["week"])
+        for name in body["states"]:
+            times[week + 1, history.coming.arm_number(name)] = at
+        for name in (*body["states"], *body["helped"]):
+            times[week, history.coming.arm_number(name)] = at
+    return times
+
+
+def read_transitions(
+    rows: Rows, columns: list[str], study: str, configs: Mapping[int, StudyConfig], version: int
+) -> list[Move]:
+    """The epochs of transitions.csv; configs: those of each plan."""
+    name = "transitions.csv"
+    check_columns(name, columns, TRANSITIONS if version > 2 else FIRST_TRANSITIONS)
+    follows = not any(row.get("corrected_at") for _, row in rows)
     moves: list[Move] = []
-    for start in range(0, len(rows), N):
-        block = rows[start : start + N]
-        if len(block) < N:
-            raise CsvError(f"{name} row {block[-1][0]}: the epoch has {len(block)} of {N} arms")
-        before = moves[-1] if moves else None
-        moves.append(_checked(name, block[0][0], _move, block, study, config, before))
+    for _, block in groupby(rows, key=lambda row: (row[1]["episode"], row[1]["epoch"])):
+        before = moves[-1] if moves and follows else None
+        moves.append(_read_epoch(list(block), study, configs, before))
     return moves
 
 
-def _move(block: Rows, study: str, config: StudyConfig, before: Move | None) -> Move:
+def _read_epoch(
+    block: Rows, study: str, configs: Mapping[int, StudyConfig], before: Move | None
+) -> Move:
+    name, number = "transitions.csv", block[0][0]
+    episode = _checked(name, number, _whole, block[0][1], "episode")
+    config = configs.get(episode)
+    if config is None:
+        raise CsvError(f"{name} row {number}: there is no plan {episode} in plans.csv")
+    here = np.flatnonzero(config.present).tolist()
+    if len(block) != len(here):
+        raise CsvError(f"{name} row {block[-1][0]}: the epoch has {len(block)} of {len(here)} arms")
+    move: Move = _checked(name, number, _move, block, study, config, here, before)
+    return move
+
+
+def _move(
+    block: Rows, study: str, config: StudyConfig, here: list[int], before: Move | None
+) -> Move:
     first = block[0][1]
-    known = first["next_state"] != ""
+    reported = first["source"] != ""
     shared = {name: first[name] for name in ("episode", "epoch", "source")} | {"study": study}
-    states, arms, after = [], [], []
-    for n, (number, row) in enumerate(block):
+    states, next_states = (np.full(config.n_arms, UNKNOWN) for _ in range(2))
+    listed, acted = [], []
+    for n, (number, row) in zip(here, block, strict=True):
         try:
             for name, value in (shared | {"arm": config.arms[n].id}).items():
                 _same(name, row[name], value)
-            _one_of("activated", row["activated"], ("0", "1"))
-            states.append(config.state_number(row["state"]))
-            arms += [n] if row["activated"] == "1" else []
-            if (row["next_state"] != "") != known:
-                raise ValueError("next_state is there for some arms only")
-            after.append(config.state_number(row["next_state"]) if known else 0)
-            if before is not None and before.next_states is not None:
-                _same("state", row["state"], config.states[before.next_states[n]].label)
+            said = row | {
+                k: str(v or "") for k, v in json.loads(row.get("reported") or "{}").items()
+            }
+            said["activated"] = said["activated"] or "0"
+            for mark in ("activated", "listed"):
+                _one_of(mark, said.get(mark, "0"), ("0", "1"))
+            states[n] = state_number(config, said["state"])
+            next_states[n] = state_number(config, said["next_state"])
+            listed += [n] if said.get("listed", said["activated"]) == "1" else []
+            acted += [n] if said["activated"] == "1" else []
+            if not reported and said["next_state"]:
+                raise ValueError("there is a next_state, and no source that says it")
+            _check_follows(config, said, n, before)
         except ValueError as error:
             raise CsvError(f"transitions.csv row {number}: {error}") from None
-    if len(arms) != config.budget:
-        raise ValueError(f"{len(arms)} arms are activated, the budget is {config.budget}")
-    _one_of("source", first["source"], SOURCES if known else ("",))
+    if len(listed) != config.budget:
+        raise ValueError(f"{len(listed)} arms are activated, the budget is {config.budget}")
+    _one_of("source", first["source"], SOURCES if reported else ("",))
     return Move(
         episode=_whole(first, "episode"),
         epoch=_whole(first, "epoch"),
-        states=np.array(states, dtype=np.int64),
-        arms=np.array(arms, dtype=np.int64),
-        next_states=np.array(after, dtype=np.int64) if known else None,
+        states=states,
+        arms=np.array(listed, dtype=np.int64),
+        next_states=next_states if reported else None,
         source=first["source"] or None,
+        helped=np.array(acted, dtype=np.int64) if reported and acted != listed else None,
+    )
+
+
+def _as_reported(row: Cells) -> Cells:
+    """The cells as they were reported at first, before any correction."""
+    first = json.loads(row.get("reported") or "{}")
+    return row | {name: "" if value is None else str(value) for name, value in first.items()}
+
+
+def _check_follows(config: StudyConfig, said: Cells, n: int, before: Move | None) -> None:
+    """Where nothing was corrected, an arm is where it was last reported to be."""
+    if before is None or before.next_states is None or n >= len(before.next_states):
+        return
+    if before.next_states[n] != UNKNOWN:
+        _same("state", said["state"], config.states[before.next_states[n]].label)
+
+
+# --- events.csv: the log, one row an event
+
+
+def event_rows(history: History) -> Iterator[tuple[Value, ...]]:
+    """Rows of events.csv; `impression` is the number of a row of duels.csv, from 1."""
+    for seq, event in enumerate(history.events, start=1):
+        shown = None if event.impression is None else event.impression + 1
+        body = event.body
+        if event.kind == "history_added":
+            body = json.dumps(event.content | {"records": HISTORY}, ensure_ascii=False)
+        yield (
+            *(history.study, seq, iso(event.at), event.kind, event.annotator, shown),
+            *(event.outcome, body),
+        )
+
+
+def read_events(
+    rows: Rows, columns: list[str], study: str, impressions: int, history: str | None
+) -> list[Event]:
+    """The log; history: the text of history.csv, where there is one."""
+    check_columns("events.csv", columns, EVENT_COLUMNS)
+    return [
+        _checked("events.csv", number, _event, row, study, seq, impressions, history)
+        for seq, (number, row) in enumerate(rows, start=1)
+    ]
+
+
+def _event(row: Cells, study: str, seq: int, impressions: int, history: str | None) -> Event:
+    _same("study", row["study"], study)
+    _same("seq", row["seq"], str(seq))
+    _one_of("kind", row["kind"], tuple(EVENTS))
+    _one_of("outcome", row["outcome"], ("", *OUTCOMES))
+    shown = _whole(row, "impression") - 1 if row["impression"] else None
+    if shown is not None and not 0 <= shown < impressions:
+        raise ValueError(f"impression {shown + 1} is not in duels.csv")
+    body = row["body"] or None
+    if body is not None and not isinstance(json.loads(body), dict):
+        raise ValueError("body is not a JSON object")
+    if row["kind"] == "history_added":
+        if history is None:
+            raise ValueError(f"{HISTORY} is missing")
+        body = to_text(json.loads(body or "{}") | {"records": history})
+    return Event(
+        at=milliseconds(row["at"]),
+        kind=row["kind"],
+        annotator=row["annotator"] or None,
+        impression=shown,
+        outcome=row["outcome"] or None,
+        body=body,
     )
 
 
@@ -183,12 +316,10 @@ def plan_rows(study: str, plans: Iterable[PlanMade]) -> Iterator[tuple[Value, ..
 
 def read_plans(rows: Rows, columns: list[str], study: str, with_digest: bool) -> list[PlanMade]:
     """The rows of plans.csv; bundles of version 1 have no digests."""
-    _check_columns("plans.csv", columns, PLANS if with_digest else PLANS[:-1])
+    check_columns("plans.csv", columns, PLANS if with_digest else PLANS[:-1])
     plans: list[PlanMade] = []
     for number, row in rows:
         plans.append(_checked("plans.csv", number, _plan, row, study, len(plans) + 1))
-    if not plans:
-        raise CsvError("plans.csv has no plans: a study begins with one")
     return plans
 
 
@@ -222,7 +353,7 @@ def _checked(name: str, number: int, read: Callable[..., Any], *given: Any) -> A
         raise CsvError(f"{name} row {number}: {error}") from None
 
 
-def _check_columns(name: str, columns: list[str], expected: tuple[str, ...]) -> None:
+def check_columns(name: str, columns: list[str], expected: tuple[str, ...]) -> None:
     if tuple(columns) != expected:
         raise CsvError(f"{name} row 1: the columns are not {', '.join(expected)}")
 

@@ -9,9 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dopl_core import environments
 from dopl_core.learning.bandit import Bandit, Pays, State, check_budget
-from dopl_core.learning.learner import Confidence, Dopl
+from dopl_core.learning.dopl import Confidence, Dopl
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import ENGINES, Engine
 from dopl_core.learning.streams import EDITION
@@ -20,6 +23,16 @@ from dopl_core.world import SimulatedWorld
 
 World = Literal["simulated", "observed"]
 
+MOST_STATES = 255  # numbered from 0, a byte each, and the last byte for unknown
+_WHOLE = {  # whole numbers, and what they lie between
+    "horizon": (1, 100_000),
+    "ratings": (1, 1_000),
+    "episodes": (0, 10**9),
+    "repeat_every": (0, 10**6),
+    "sitting": (0, 100_000),
+    "answers": (0, 100_000),
+    "environment_seed": (0, 2**32 - 1),
+}
 _LONGEST_NAME = 200  # PostgreSQL indexes no texts of some thousand characters
 _CBC_SIZE = 5_000  # arms times squared states up to which CBC plans in a second (measured)
 
@@ -28,7 +41,8 @@ _CBC_SIZE = 5_000  # arms times squared states up to which CBC plans in a second
 class Arm:
     """One of the things that can be helped, as its owner knows it.
 
-    id: the owner's own, unique;  state: the label of its first state (observed worlds)
+    id: the owner's own, unique;  state: the label of its state when it joined (observed worlds),
+        "" where that is not known
     columns: the owner's other columns, as they are written; cards.read makes evidence of them
     """
 
@@ -37,13 +51,18 @@ class Arm:
     group: str = "all"
     state: str = ""
     columns: dict[str, str] = field(default_factory=dict)
+    present: bool = True
 
 
 @dataclass(frozen=True)
 class StudyConfig:
     """A study's rules; make one with `from_environment` or `from_roster`.
 
+    arms: all there ever were, in the order in which they came; an arm's number is its place here
     states: in order, from worst to best (practice duels rely on it)
+    ordered: the learner is told that they are;  epoch_word: what the owner calls an epoch
+    sitting: duels of a first sitting, before the first plan
+    answers: wanted in an epoch; where that is less than B-1, B-1
     environment: the TOML text of the simulated bandit, "" in observed worlds
     engine: "auto" chooses by size, and is replaced by the choice
     horizon: epochs an episode (a plan);  episodes: how many there are, 0 until the owner closes
@@ -77,6 +96,11 @@ class StudyConfig:
     repeat_every: int = 0
     seed: int = 0
     edition: int = EDITION
+    ordered: bool = False
+    sitting: int = 0
+    answers: int = 0
+    epoch_word: str = "week"
+    photos_from_web: bool = False
 
     def __post_init__(self) -> None:
         if self.engine == "auto":
@@ -90,6 +114,11 @@ class StudyConfig:
     @property
     def n_states(self) -> int:
         return len(self.states)
+
+    @cached_property
+    def present(self) -> NDArray[np.bool_]:
+        """Who is there now [N]."""
+        return np.array([arm.present for arm in self.arms], dtype=bool)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -161,6 +190,7 @@ def from_roster(arms: Sequence[Arm], states: Sequence[State | str], **rules: Any
     rules: any field of StudyConfig; title and budget are needed
     """
     own: dict[str, Any] = {"question": "Which of these two is doing better?", "noun": "arm"}
+    own |= {"ordered": True, "horizon": 1}
     ordered = tuple(State(s) if isinstance(s, str) else s for s in states)
     for needed in ("title", "budget"):
         if needed not in rules:
@@ -184,7 +214,7 @@ def world_of(config: StudyConfig) -> SimulatedWorld:
 def learner_of(config: StudyConfig) -> Dopl:
     """The learner, before its first plan."""
     assert config.engine != "auto"  # noqa: S101
-    return Dopl(
+    learner = Dopl(
         config.n_arms,
         config.n_states,
         config.budget,
@@ -195,9 +225,18 @@ def learner_of(config: StudyConfig) -> Dopl:
         engine=config.engine,
         pays=config.pays,
         edition=config.edition,
-        # A simulated world's groups are the truth that the learner is to find.
-        groups=tuple(arm.group for arm in config.arms) if config.world == "observed" else None,
+        answers=config.answers,
+        ordered=config.ordered,
+        groups=groups_of(config),
     )
+    if not config.present.all():
+        learner.adapt(config.present, config.budget)
+    return learner
+
+
+def groups_of(config: StudyConfig) -> tuple[str, ...] | None:
+    """Kinds of arms that the owner names [N]; in a simulated world the learner is to find them."""
+    return tuple(arm.group for arm in config.arms) if config.world == "observed" else None
 
 
 def to_json(config: StudyConfig) -> str:
@@ -226,7 +265,7 @@ def digest_of(content: str) -> str:
 
 def _check(config: StudyConfig) -> None:
     """Refuse, before anything is written, what could not be played."""
-    for what in ("title", "question", "noun"):
+    for what in ("title", "question", "noun", "epoch_word"):
         if not str(getattr(config, what)).strip():
             raise StudyError(f"{what} is empty")
     for name, value in asdict(config).items():
@@ -237,10 +276,10 @@ def _check(config: StudyConfig) -> None:
     _check_choice("design", config.design, tuple(DESIGNS))
     _check_choice("engine", config.engine, ENGINES)
     _check_choice("pays", config.pays, get_args(Pays))
-    for what, least in (("horizon", 1), ("ratings", 1), ("episodes", 0), ("repeat_every", 0)):
+    for what, (least, most) in _WHOLE.items():
         value = getattr(config, what)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise StudyError(f"{what} is {value!r}: a whole number of at least {least} needed")
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise StudyError(f"{what} is {value!r}: a whole number from {least} to {most} needed")
     if config.edition not in range(1, EDITION + 1):
         raise StudyError(f"edition is {config.edition!r}: this program knows 1 to {EDITION}")
     if not 0 <= config.seed < 2**63:
@@ -249,19 +288,30 @@ def _check(config: StudyConfig) -> None:
         raise StudyError(f"lease_seconds is {config.lease_seconds}: it must be above 0")
     _check_names("arm id", [arm.id for arm in config.arms])
     _check_names("state", [state.label for state in config.states])
-    if not 2 <= config.n_states <= 255:
-        raise StudyError(f"{config.n_states} states given: from 2 to 255 needed")
-    check_budget(config.budget, config.n_arms)
-    for arm in config.arms if config.world == "observed" else ():
-        if arm.state not in {state.label for state in config.states}:
-            labels = ", ".join(state.label for state in config.states)
-            raise StudyError(f'arm "{arm.id}": state "{arm.state}" is not one of {labels}')
+    if not 2 <= config.n_states <= MOST_STATES:
+        raise StudyError(f"{config.n_states} states given: from 2 to {MOST_STATES} needed")
+    _check_people(config)
     if (config.world == "simulated") != bool(config.environment):
         raise StudyError("a simulated world needs an environment, an observed one has none")
     if config.world == "simulated":
         bandit = bandit_of(config)
         if (bandit.n_arms, bandit.n_states) != (config.n_arms, config.n_states):
             raise StudyError("the arms and states are not those of the environment")
+
+
+def _check_people(config: StudyConfig) -> None:
+    present = int(config.present.sum())
+    if present < 2:
+        raise StudyError(
+            f"{present} of the {len(config.arms)} arms are present: two at least are needed, for "
+            "there must be something to compare"
+        )
+    check_budget(config.budget, present)
+    labels = {state.label for state in config.states} | {""}
+    for arm in config.arms if config.world == "observed" else ():
+        if arm.state not in labels:
+            known = ", ".join(state.label for state in config.states)
+            raise StudyError(f'arm "{arm.id}": state "{arm.state}" is not one of {known}')
 
 
 def check_text(what: str, text: str) -> None:

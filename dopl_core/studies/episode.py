@@ -1,15 +1,18 @@
 """What one plan leads to, without a database: its epochs, their duels, and its worth."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
 
-from dopl_core.learning.bandit import ACT, WAIT, IntArray, actions
-from dopl_core.learning.learner import Dopl
+from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, IntArray, actions
+from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.streams import Stream, generator
+from dopl_core.studies import whereabouts
 from dopl_core.studies.arrays import Arrays
-from dopl_core.studies.config import StudyConfig, bandit_of, learner_of, world_of
+from dopl_core.studies.config import StudyConfig, bandit_of, groups_of, learner_of, world_of
+from dopl_core.studies.history import Move
 
 PRACTICE = 3  # duels that a person begins with
 
@@ -18,7 +21,7 @@ _COUNTS = ("visits", "wins")  # what a learner has been told; all else of it is 
 
 @dataclass(frozen=True, eq=False)
 class Epoch:
-    """One decision: states [N], the arms helped [B], the duels asked [B-1, 4], and what came.
+    """One decision: states [N], the list [B], the duels asked [D, 4], and what came.
 
     next_states: [N], None where the owner has yet to report them
     """
@@ -40,27 +43,30 @@ class Episode:
     seconds: float
 
 
-def first_states(config: StudyConfig) -> IntArray:
-    """Where all arms begin [N]."""
-    if config.world == "simulated":
-        return world_of(config).states
-    return np.array([config.state_number(arm.state) for arm in config.arms], dtype=np.int64)
-
-
-def begin(config: StudyConfig, learner: Dopl, states: IntArray) -> Episode:
+def begin(
+    config: StudyConfig, learner: Dopl, states: IntArray, moves: Sequence[Move] = ()
+) -> Episode:
     """Plan, and open the first epoch from `states`; a simulated world plays all epochs at once.
 
     Inside an episode the plan is fixed, so nothing that is answered could change its duels.
+    moves: of all epochs before, as corrected by now
     """
     before = None if learner.plan is None else learner.plan.index > 0.5
+    adapt(learner, config)
     started = perf_counter()
     learner.replan()
     seconds = perf_counter() - started
     assert learner.plan is not None  # noqa: S101
-    changed = 1.0 if before is None else float(((learner.plan.index > 0.5) != before).mean())
+    changed = 1.0
+    if before is not None:
+        now = learner.plan.index > 0.5
+        known = np.zeros_like(now)
+        known[: len(before)] = before
+        changed = float((now != known).mean())
     value = random_value(learner)
     if config.world == "observed":
-        return Episode(learner, [open_epoch(learner, states, 0)], value, changed, seconds)
+        epochs = [open_epoch(learner, states, 0, moves)]
+        return Episode(learner, epochs, value, changed, seconds)
     world = world_of(config)
     world.states = states
     world.begin(learner.episode, learner.horizon)
@@ -73,9 +79,19 @@ def begin(config: StudyConfig, learner: Dopl, states: IntArray) -> Episode:
     return Episode(learner, epochs, value, changed, seconds)
 
 
-def open_epoch(learner: Dopl, states: IntArray, epoch: int) -> Epoch:
+def adapt(learner: Dopl, config: StudyConfig) -> None:
+    """Let the learner know who is here, and what the study wants by now."""
+    learner.adapt(config.present, config.budget)
+    learner.answers = config.answers
+    learner.groups = groups_of(config)
+
+
+def open_epoch(learner: Dopl, states: IntArray, epoch: int, moves: Sequence[Move] = ()) -> Epoch:
     """Whom to help and what to ask in an epoch of the learner's present episode."""
-    arms = learner.activate(states, epoch)
+    where = None
+    if (states == UNKNOWN).any() and learner.dynamics is not None:
+        where = whereabouts.where(states, moves, learner.present, learner.dynamics.mean)
+    arms = learner.activate(states, epoch, where)
     return Epoch(states, arms, learner.duels(states, arms, epoch), None)
 
 
@@ -98,21 +114,27 @@ def random_value(learner: Dopl) -> float:
     """
     assert learner.dynamics is not None  # noqa: S101
     assert learner.preferences is not None  # noqa: S101
-    share = learner.budget / learner.n_arms
-    P = learner.dynamics.mean
+    here = learner.present
+    share = learner.budget / int(here.sum())
+    P = learner.dynamics.mean[here]
     rows = (1 - share) * P[:, :, WAIT] + share * P[:, :, ACT]  # [N, S, S']
     # The stationary distribution d: d (P - 1) = 0 and sum d = 1, the last replacing one column.
     S = learner.n_states
     system = rows - np.eye(S)
     system[:, :, -1] = 1.0
-    right = np.zeros((learner.n_arms, S, 1))
+    right = np.zeros((len(P), S, 1))
     right[:, -1] = 1.0
     stay = np.linalg.solve(system.transpose(0, 2, 1), right)[..., 0]
-    rewards = learner.rewards(learner.preferences)
+    rewards = learner.rewards(learner.preferences)[here]
     pay = share * rewards[:, :, ACT]
     if learner.pays == "all":
         pay = pay + (1 - share) * rewards[:, :, WAIT]
     return float((stay * pay).sum())
+
+
+def sitting_duels(config: StudyConfig) -> IntArray:
+    """The duels of a first sitting [K, 4], about everybody who is there when the study is made."""
+    return learner_of(config).sitting(whereabouts.first_states(config), config.sitting)
 
 
 def practice_duels(config: StudyConfig) -> IntArray:
@@ -125,9 +147,10 @@ def practice_duels(config: StudyConfig) -> IntArray:
         arms = arms[: len(arms) // 2 * 2].reshape(-1, 2)
         duels = np.stack([arms[:, 0], best[arms[:, 0]], arms[:, 1], worst[arms[:, 1]]], axis=1)
     else:
-        states = first_states(config)
+        states = whereabouts.first_states(config)
         order = np.lexsort((rng.random(config.n_arms), states))
-        count = min(PRACTICE, config.n_arms // 2)
+        order = order[states[order] != UNKNOWN]
+        count = min(PRACTICE, len(order) // 2)
         low, high = order[:count], order[::-1][:count]
         duels = np.stack([high, states[high], low, states[low]], axis=1)
         duels = duels[states[high] > states[low]]

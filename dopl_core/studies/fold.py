@@ -4,13 +4,21 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from dopl_core.learning.bandit import ACT, IntArray
-from dopl_core.learning.learner import Dopl
-from dopl_core.studies import archive, schema
-from dopl_core.studies.arrays import digest, pack, unpack_arms, unpack_states, unpack_whole
-from dopl_core.studies.config import StudyConfig
+from dopl_core.learning.bandit import IntArray
+from dopl_core.learning.dopl import Dopl
+from dopl_core.studies import archive, records, schema
+from dopl_core.studies.arrays import digest, pack, unpack_whole
+from dopl_core.studies.config import StudyConfig, learner_of
 from dopl_core.studies.episode import planned_learner
-from dopl_core.studies.reading import Record, config_of, study_row
+from dopl_core.studies.history import Move, corrected, moves_counted
+from dopl_core.studies.reading import (
+    Record,
+    coming_config,
+    config_of,
+    first_config,
+    read_changes,
+    study_row,
+)
 from dopl_core.studies.replay import replay
 from dopl_core.studies.store import Store
 from dopl_core.studies.turn import Turn
@@ -20,33 +28,48 @@ from dopl_core.studies.vocabulary import ANSWERS, CREDIT, LEARNT, SAID
 def load_learner(store: Store, study: str) -> Dopl:
     """The learner as the log has it now; the same, to the bit, in every process."""
     with store.read() as connection:
-        row = study_row(connection, study)
-        return fold(connection, config_of(store, connection, row), row)
+        return fold(store, connection, study_row(connection, study))
 
 
-def fold(connection: Connection, config: StudyConfig, row: Record) -> Dopl:
+def fold(store: Store, connection: Connection, row: Record) -> Dopl:
     """The learner of a study whose row was read on this connection."""
-    learner = planned(connection, config, row)
+    learner = planned(store, connection, row)
     seq = _count_snapshot(connection, row, learner)
     answers = _answers(connection, row.id, seq)
     learner.count_duels(answers[:, :4], answers[:, 4] / 2, answers[:, 5])
-    learner.count_moves(*_moves(connection, row.id, config.n_arms))
+    config = coming_config(store, connection, row)
+    for kind, body in read_changes(connection, row.id) if row.changes else ():
+        if kind == "history_added":
+            past = records.moves(body["records"], config)
+            states, helped, after = (part[:, : learner.n_arms] for part in past)
+            learner.count_moves(states, helped, after)
+    moves = moves_so_far(connection, row, config)
+    learner.count_moves(*moves_counted(moves, learner.n_arms))
     return learner
 
 
-def planned(connection: Connection, config: StudyConfig, row: Record) -> Dopl:
+def moves_so_far(connection: Connection, row: Record, config: StudyConfig) -> list[Move]:
+    """All epochs, as corrected by now; config: with all changes."""
+    moves = archive.read_moves(connection, row.id)
+    return corrected(moves, archive.read_corrections(connection, row.id), config)
+
+
+def planned(store: Store, connection: Connection, row: Record) -> Dopl:
     """The learner with its last plan, and no counts: enough to activate and to ask."""
+    config = config_of(store, connection, row)
+    if row.episode == 0:
+        return learner_of(config)
     arrays = archive.last_arrays(connection, row)
-    if arrays is not None:
-        return planned_learner(config, arrays)
-    made_again = replay(archive.read_row(connection, config, row))
-    return planned_learner(config, made_again.state())
+    if arrays is None:
+        first = first_config(store, connection, row)
+        arrays = replay(archive.read_row(connection, first, row)).state()
+    return planned_learner(config, arrays)
 
 
 def save_snapshot(turn: Turn, learner: Dopl) -> None:
     """Keep the answers that a plan was made from, counted; it replaces the study's last."""
     at = np.flatnonzero(learner.wins)
-    arrays = {"at": at, "wins": learner.wins.ravel()[at]}
+    arrays = {"at": at, "wins": learner.wins.ravel()[at], "size": np.array(len(learner.wins))}
     row = {
         "study": turn.study,
         "seq": turn.seq,
@@ -69,7 +92,8 @@ def _count_snapshot(connection: Connection, row: Record, learner: Dopl) -> int:
     arrays = unpack_whole(snapshot.arrays, snapshot.digest)
     if arrays is None or snapshot.log != _checksum(connection, row.id, snapshot.seq):
         return 0
-    winner, loser = np.divmod(arrays["at"], learner.n_arms * learner.n_states)
+    size = int(arrays.get("size", len(learner.wins)))
+    winner, loser = np.divmod(arrays["at"], size)
     duels = np.stack([*np.divmod(winner, learner.n_states), *np.divmod(loser, learner.n_states)])
     learner.count_duels(duels.T, np.ones(len(winner)), arrays["wins"])
     return int(snapshot.seq)
@@ -110,18 +134,3 @@ def _answers(connection: Connection, study: str, after: int) -> IntArray:
     )
     rows = [tuple(row) for row in connection.execute(query)]
     return np.array(rows, dtype=np.int64).reshape(-1, 6)
-
-
-def _moves(connection: Connection, study: str, n_arms: int) -> tuple[IntArray, IntArray, IntArray]:
-    """All moves known: states, 1 where helped, next states, all [E, N]."""
-    e = schema.epochs.c
-    known = sa.and_(e.study == study, e.next_states.is_not(None))
-    rows = connection.execute(sa.select(e.states, e.arms, e.next_states).where(known)).all()
-    states, next_states = (
-        unpack_states(b"".join(row[column] for row in rows)).reshape(-1, n_arms)
-        for column in (0, 2)
-    )
-    helped = np.zeros_like(states)
-    for epoch, row in enumerate(rows):
-        helped[epoch, unpack_arms(row.arms)] = ACT
-    return states, helped, next_states

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dopl_core.learning.bandit import ACT, WAIT
-from dopl_core.learning.learner import Dopl
+from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import archive, bundle_csv, fold
 from dopl_core.studies.arrays import unpack_arms, unpack_states
 from dopl_core.studies.config import StudyConfig
+from dopl_core.studies.history import state_label
 from dopl_core.studies.reading import config_of, present_epoch, study_row
 from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.vocabulary import ANSWERS
+from dopl_core.studies.whereabouts import first_states
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +52,9 @@ def epoch_list(store: Store, study: str) -> list[Helped]:
     with store.read() as connection:
         row = study_row(connection, study)
         config = config_of(store, connection, row)
-        learner = fold.planned(connection, config, row)
+        if row.episode == 0:
+            return []
+        learner = fold.planned(store, connection, row)
         epoch = present_epoch(connection, config, row)
     states = unpack_states(epoch.states)
     arms = unpack_arms(epoch.arms).tolist()
@@ -58,14 +62,18 @@ def epoch_list(store: Store, study: str) -> list[Helped]:
     return sorted(helped, key=lambda h: (-round(h.index, 7), -h.advantage))
 
 
-def present_states(store: Store, study: str) -> dict[str, str]:
-    """Where every arm is in the present epoch: arm id -> state label, in the roster's order."""
+def present_states(store: Store, study: str) -> dict[str, str | None]:
+    """Where everybody who is present is now: arm id -> state label, None where it is unknown."""
     with store.read() as connection:
         row = study_row(connection, study)
         config = config_of(store, connection, row)
-        states = unpack_states(present_epoch(connection, config, row).states)
+        if row.episode == 0:
+            states = first_states(config)
+        else:
+            states = unpack_states(present_epoch(connection, config, row).states)
     return {
-        arm.id: config.states[s].label for arm, s in zip(config.arms, states.tolist(), strict=True)
+        config.arms[n].id: state_label(config, int(states[n]))
+        for n in np.flatnonzero(config.present)
     }
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from dopl_core.learning.bandit import IntArray
 from dopl_core.studies import schema, statements
-from dopl_core.studies.arrays import unpack_states
+from dopl_core.studies.changes import Change, changed
 from dopl_core.studies.config import StudyConfig, from_json
 from dopl_core.studies.store import Store, StudyError
+from dopl_core.studies.vocabulary import CHANGES
 
 Record = Any  # a row of the database: its columns are attributes
 
@@ -26,23 +26,64 @@ def study_row(connection: Connection, study: str, lock: bool = False) -> Record:
 
 
 def config_of(store: Store, connection: Connection, row: Record) -> StudyConfig:
-    """The configuration of a study, parsed once in a process."""
+    """The configuration in force: with the changes that the last plan was made with."""
     return configs_of(store, connection, [row])[0]
 
 
 def configs_of(store: Store, connection: Connection, rows: Sequence[Record]) -> list[StudyConfig]:
-    """The configurations of studies; those not parsed before are read in one query."""
+    """The same for many studies; those not parsed before are read in one query."""
+    return [
+        _with_changes(store, connection, row, first, in_force(row))
+        for row, first in zip(rows, _first_configs(store, connection, rows), strict=True)
+    ]
+
+
+def in_force(row: Record) -> int:
+    """How many changes hold: those of the last plan; before there is one, all."""
+    return int(row.in_force if row.episode else row.changes)
+
+
+def coming_config(store: Store, connection: Connection, row: Record) -> StudyConfig:
+    """The configuration with all changes: that of the next plan."""
+    return _with_changes(store, connection, row, first_config(store, connection, row), row.changes)
+
+
+def first_config(store: Store, connection: Connection, row: Record) -> StudyConfig:
+    """The configuration as the study was made."""
+    return _first_configs(store, connection, [row])[0]
+
+
+def _first_configs(
+    store: Store, connection: Connection, rows: Sequence[Record]
+) -> list[StudyConfig]:
     known = store.configs
-    if missing := [row.id for row in rows if (row.id, row.config_digest) not in known]:
+    if missing := [row.id for row in rows if (row.id, row.config_digest, 0) not in known]:
         s = schema.studies.c
         query = sa.select(s.id, s.config_digest, s.config).where(s.id.in_(missing))
         for study, digest, content in connection.execute(query):
-            known[study, digest] = from_json(content)
-    return [known[row.id, row.config_digest] for row in rows]
+            known[study, digest, 0] = from_json(content)
+    return [known[row.id, row.config_digest, 0] for row in rows]
+
+
+def _with_changes(
+    store: Store, connection: Connection, row: Record, first: StudyConfig, count: int
+) -> StudyConfig:
+    key = (row.id, row.config_digest, count)
+    if key not in store.configs:
+        store.configs[key] = changed(first, read_changes(connection, row.id)[:count])
+    config: StudyConfig = store.configs[key]
+    return config
+
+
+def read_changes(connection: Connection, study: str) -> list[Change]:
+    """All changes of a study's configuration, in order."""
+    e = schema.events.c
+    query = sa.select(e.kind, e.body).where(e.study == study, e.kind.in_(CHANGES))
+    return [(kind, json.loads(body)) for kind, body in connection.execute(query.order_by(e.seq))]
 
 
 def is_plan_due(row: Any, config: StudyConfig) -> bool:
-    """All moves and all ratings of the episode are in, and there is to be another episode."""
+    """The next plan can be made, and there is to be one."""
     return _is_complete(row, config) and not is_over(row, config)
 
 
@@ -52,7 +93,15 @@ def is_over(row: Any, config: StudyConfig) -> bool:
 
 
 def _is_complete(row: Any, config: StudyConfig) -> bool:
-    return bool(row.epoch >= config.horizon and row.given >= row.asked)
+    """What the next plan waits for is in.
+
+    A first sitting and a simulated world wait for all ratings; an owner who has reported never
+    waits: the next list is made with the answers there are.
+    """
+    answered = row.given >= row.asked
+    if row.episode == 0:
+        return bool(answered)
+    return bool(row.epoch >= config.horizon and (answered or config.world == "observed"))
 
 
 def present_epoch(connection: Connection, config: StudyConfig, row: Record) -> Record:
@@ -71,14 +120,6 @@ def present_epoch(connection: Connection, config: StudyConfig, row: Record) -> R
     missing = connection.execute(first).scalar()
     epoch = config.horizon - 1 if missing is None else missing
     return connection.execute(query.where(e.epoch == epoch)).one()
-
-
-def last_states(connection: Connection, study: str) -> IntArray:
-    """Where all arms are now [N]."""
-    e = schema.epochs.c
-    query = sa.select(e.states, e.next_states).where(e.study == study)
-    row = connection.execute(query.order_by(e.episode.desc(), e.epoch.desc()).limit(1)).one()
-    return unpack_states(row.next_states if row.next_states is not None else row.states)
 
 
 def reported_columns(

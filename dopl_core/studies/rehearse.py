@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from dopl_core.learning.bandit import FloatArray
 from dopl_core.learning.streams import Stream, generator
-from dopl_core.studies import asking, catalogue, insights, running, schema
+from dopl_core.studies import asking, catalogue, insights, owner, running, schema
 from dopl_core.studies.config import StudyConfig, bandit_of
 from dopl_core.studies.replies import Ask, Finished, Receipt, Waiting
 from dopl_core.studies.store import Store, StudyError
@@ -211,13 +211,13 @@ class _Stage:
                 return False
             helped = {row.arm for row in insights.epoch_list(self.store, self.study)}
             labels = [state.label for state in self.config.states]
-            reported = {}
+            reported: dict[str, str | None] = {}
             for arm, state in insights.present_states(self.store, self.study).items():
                 up, luck = 0.6 if arm in helped else 0.3, rng.random()
                 step = 1 if luck < up else -1 if luck > 0.8 else 0
-                position = labels.index(state) + step
+                position = labels.index(state or labels[0]) + step
                 reported[arm] = labels[min(max(position, 0), len(labels) - 1)]
-            running.observe(self.store, self.study, reported)
+            owner.observe(self.store, self.study, reported)
             self.done.reports += 1
             self.moved = time.monotonic()
             return True

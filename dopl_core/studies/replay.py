@@ -1,17 +1,26 @@
-"""A study played again from nothing: every plan, duel and move must come out the same."""
+"""A study played again from its log: every plan, duel and move must come out the same."""
 
-from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
 
-from dopl_core.learning.bandit import IntArray, actions
-from dopl_core.learning.learner import Dopl
+from dopl_core.learning.bandit import IntArray
+from dopl_core.learning.dopl import Dopl
+from dopl_core.studies import records
 from dopl_core.studies.arrays import digest
-from dopl_core.studies.config import learner_of
-from dopl_core.studies.episode import Epoch, begin, first_states, open_epoch, plan_arrays
-from dopl_core.studies.history import History, Impression, Move
-from dopl_core.studies.vocabulary import CREDIT, LEARNT
+from dopl_core.studies.changes import Change, changed
+from dopl_core.studies.config import StudyConfig, learner_of
+from dopl_core.studies.episode import (
+    Epoch,
+    adapt,
+    begin,
+    open_epoch,
+    plan_arrays,
+    sitting_duels,
+)
+from dopl_core.studies.history import Event, History, Impression, Move, corrected, moves_counted
+from dopl_core.studies.vocabulary import CHANGES, CREDIT, LEARNT, SAID
+from dopl_core.studies.whereabouts import coming_states
 
 
 class ReplayError(ValueError):
@@ -24,43 +33,115 @@ def replay(history: History) -> Dopl:
     Compares with what was recorded, to the bit: the plans' arrays, whom they helped, what was
     asked, and how a simulated world moved.
     """
-    config = history.config
-    learner, states = learner_of(config), first_states(config)
-    moves, shown = _by_episode(history)
-    for plan in history.plans:
-        k = plan.plan
-        epochs = begin(config, learner, states).epochs
-        if plan.digest not in (None, digest(plan_arrays(learner))):
-            raise ReplayError(f"plan {k} comes out differently: its arrays are not those recorded")
-        for h, move in enumerate(moves[k]):
-            if config.world == "observed" and h > 0:
-                epochs.append(open_epoch(learner, states, h))
-            _compare(epochs[h], move)
-            if move.next_states is not None:
-                states = move.next_states
-                if config.world == "observed":
-                    learner.count_moves(move.states, actions(move.arms, config.n_arms), states)
-        for impression in shown[k]:
-            _count(learner, impression, epochs)
-    return learner
+    player = _Player(history)
+    for event in history.events:
+        player.take(event)
+    return player.learner
 
 
 def with_arrays(history: History) -> History:
     """The history with what its learner held after the last plan, computed where it is missing."""
-    if history.arrays is not None:
+    if history.arrays is not None or not history.plans:
         return history
     return replace(history, arrays=plan_arrays(replay(history)))
 
 
-def _by_episode(history: History) -> tuple[dict[int, list[Move]], dict[int, list[Impression]]]:
-    moves: dict[int, list[Move]] = defaultdict(list)
-    shown: dict[int, list[Impression]] = defaultdict(list)
-    for move in history.moves:
-        moves[move.episode].append(move)
-    for impression in history.impressions:
-        if impression.purpose in LEARNT:
-            shown[impression.place[0]].append(impression)
-    return moves, shown
+class _Player:
+    """A study as far as it has been played.
+
+    moves: of all epochs so far, as corrected by then; the last may be open
+    """
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.config: StudyConfig = history.config  # with all changes so far
+        self.planned_with: StudyConfig | None = None
+        self.changes: list[Change] = []
+        self.learner = learner_of(history.config)
+        self.moves: list[Move] = []
+        self.recorded = iter(history.moves)
+        self.plans = iter(history.plans)
+        self.asked: dict[tuple[int, int], IntArray] = {}
+        if history.config.sitting:
+            self.asked[0, 0] = sitting_duels(history.config)
+
+    def take(self, event: Event) -> None:
+        if event.kind in CHANGES:
+            self._change(event)
+        elif event.kind in SAID:
+            self._count(event)
+        elif event.kind == "planned":
+            self._plan()
+        elif event.kind == "observed" and self.config.world == "observed":
+            self._move()
+        elif event.kind == "corrected":
+            self._correct(event)
+
+    def _change(self, event: Event) -> None:
+        self.changes.append((event.kind, event.content))
+        self.config = changed(self.history.config, self.changes)
+        if self.planned_with is None:  # before the first plan, changes hold at once
+            adapt(self.learner, self.config)
+        if event.kind == "history_added":
+            self.learner.count_moves(*records.moves(event.content["records"], self.config))
+
+    def _count(self, event: Event) -> None:
+        if event.impression is None:
+            return
+        shown = self.history.impressions[event.impression]
+        if shown.purpose not in LEARNT:
+            return
+        self._check_asked(shown)
+        if event.outcome in CREDIT:
+            times = 1 if event.kind == "answered" else -1
+            self.learner.count_duels([shown.sides], [CREDIT[event.outcome]], times)
+
+    def _check_asked(self, shown: Impression) -> None:
+        episode, epoch, number = shown.place
+        asked = self.asked.get((episode, epoch), np.empty((0, 4)))
+        if asked[number : number + 1].tolist() != [list(shown.sides)]:
+            raise ReplayError(f"episode, epoch, duel {shown.place}: something else would be asked")
+
+    def _plan(self) -> None:
+        made = next(self.plans)
+        states = coming_states(self.config, self.moves, self.planned_with)
+        epochs = begin(self.config, self.learner, states, self.moves).epochs
+        self.planned_with = self.config
+        if made.digest not in (None, digest(plan_arrays(self.learner))):
+            raise ReplayError(
+                f"plan {made.plan} comes out differently: its arrays are not those recorded"
+            )
+        for epoch in epochs:
+            self._open(epoch)
+
+    def _open(self, epoch: Epoch) -> None:
+        move = self.opened = next(self.recorded)
+        _compare(epoch, move)
+        self.asked[move.episode, move.epoch] = epoch.duels
+        if self.config.world == "observed":
+            move = replace(move, next_states=None, helped=None)
+        self.moves.append(move)
+
+    def _move(self) -> None:
+        """The owner has reported the epoch that is open."""
+        said, move = self.opened, self.moves[-1]
+        if said.next_states is None or move.next_states is not None:
+            raise ReplayError(f"episode {said.episode} epoch {said.epoch}: a report too many")
+        self.moves[-1] = replace(move, next_states=said.next_states, helped=said.helped)
+        self._count_moves(self.moves[-1:])
+        if move.epoch + 1 < self.config.horizon:
+            self._open(open_epoch(self.learner, said.next_states, move.epoch + 1, self.moves))
+
+    def _correct(self, event: Event) -> None:
+        fixed = corrected(self.moves, [event.content], self.config)
+        for before, after in zip(self.moves, fixed, strict=True):
+            if before is not after:
+                self._count_moves([before], -1)
+                self._count_moves([after])
+        self.moves = fixed
+
+    def _count_moves(self, moves: list[Move], times: int = 1) -> None:
+        self.learner.count_moves(*moves_counted(moves, self.learner.n_arms), times)
 
 
 def _compare(epoch: Epoch, move: Move) -> None:
@@ -75,11 +156,3 @@ def _compare(epoch: Epoch, move: Move) -> None:
 
 def _listed(states: IntArray | None) -> list[int]:
     return [] if states is None else states.tolist()
-
-
-def _count(learner: Dopl, shown: Impression, epochs: list[Epoch]) -> None:
-    _, epoch, number = shown.place
-    if epochs[epoch].duels[number : number + 1].tolist() != [list(shown.sides)]:
-        raise ReplayError(f"episode, epoch, duel {shown.place}: something else would be asked")
-    if shown.learnt:
-        learner.count_duels([shown.sides], [CREDIT[str(shown.outcome)]])

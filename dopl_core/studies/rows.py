@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from dopl_core.learning.bandit import IntArray
-from dopl_core.learning.learner import Dopl
+from dopl_core.learning.dopl import Dopl
 from dopl_core.studies.arrays import Arrays, digest, pack, pack_arms, pack_states
 from dopl_core.studies.config import StudyConfig, digest_of, to_json
 from dopl_core.studies.vocabulary import EVENTS, LEARNT
@@ -32,6 +32,7 @@ def study(study: str, config: StudyConfig, made_at: int, **counters: Any) -> Row
         "config_digest": digest_of(content),
         "made_at": made_at,
         **dict.fromkeys(("seq", "heard", "episode", "epoch", "asked", "given"), 0),
+        **dict.fromkeys(("changes", "in_force"), 0),
         **counters,
     }
 
@@ -46,7 +47,7 @@ def event(study: str, seq: int, at: int, kind: str, **columns: Any) -> Row:
     """columns: annotator, impression, duel, outcome; a `body` is written as JSON."""
     if kind not in EVENTS:
         raise ValueError(f'event "{kind}" is not one of {", ".join(EVENTS)}')
-    if columns.get("body") is not None:
+    if isinstance(columns.get("body"), dict):
         columns["body"] = to_text(columns["body"])
     row = {"study": study, "seq": seq, "at": at, "kind": kind}
     return row | {name: columns.get(name) for name in _EVENT}
@@ -81,15 +82,16 @@ def epoch(
     next_states: IntArray | None = None,
     source: str | None = None,
     columns: Mapping[str, Mapping[str, str]] | None = None,
+    helped: IntArray | None = None,
 ) -> Row:
-    """place: episode and epoch; next_states, their source and newly known columns once reported."""
+    """place: episode and epoch; next_states and what comes after them once they are reported."""
     return {
         "study": study,
         "episode": place[0],
         "epoch": place[1],
         "states": pack_states(states),
         "arms": pack_arms(arms),
-        **report(next_states, source, columns),
+        **report(next_states, source, columns, helped),
     }
 
 
@@ -97,12 +99,14 @@ def report(
     next_states: IntArray | None,
     source: str | None,
     columns: Mapping[str, Mapping[str, str]] | None,
+    helped: IntArray | None,
 ) -> Row:
     """The part of an epoch's row that is known when the epoch has ended."""
     return {
         "next_states": None if next_states is None else pack_states(next_states),
         "source": source,
         "columns": to_text(columns) if columns else None,
+        "helped": None if helped is None else pack_arms(helped),
     }
 
 

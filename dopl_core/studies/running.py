@@ -1,49 +1,92 @@
-"""A study's course: it is made, its world moves, its plans are made."""
+"""A study's course: it is made, its world moves, its plans are made, people come and go."""
 
 import re
 import secrets
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import sqlalchemy as sa
 
 from dopl_core.learning.bandit import IntArray
-from dopl_core.studies import fold, rows, schema, statements
+from dopl_core.learning.dopl import Dopl
+from dopl_core.studies import fold, lists, records, rows, schema, statements
+from dopl_core.studies.arrays import unpack_arms
 from dopl_core.studies.asking import release
-from dopl_core.studies.config import StudyConfig, check_text, learner_of
+from dopl_core.studies.changes import Change, changed
+from dopl_core.studies.config import StudyConfig, learner_of
 from dopl_core.studies.episode import (
     Episode,
     Epoch,
     begin,
-    first_states,
     open_epoch,
     plan_arrays,
     practice_duels,
+    sitting_duels,
 )
-from dopl_core.studies.reading import last_states, reported_columns, study_row
+from dopl_core.studies.history import Move
+from dopl_core.studies.reading import (
+    coming_config,
+    config_of,
+    read_changes,
+    reported_columns,
+    study_row,
+)
+from dopl_core.studies.records import Records
 from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.turn import Turn, take_turn
+from dopl_core.studies.vocabulary import LEARNT
+from dopl_core.studies.whereabouts import coming_states, first_states
 
 PLANNER_LEASE = 20.0  # seconds; a plan that takes longer is made twice and counted once
 
 
-def create_study(store: Store, config: StudyConfig) -> str:
-    """Make a study with its first plan and its first duels; its id."""
-    episode = begin(config, learner_of(config), first_states(config))
-    plan = _plan_row(episode)
+def create_study(store: Store, config: StudyConfig, history: Records | None = None) -> str:
+    """Make a study with its first duels; its id.
+
+    Where a first sitting is wanted, those are its duels, and the first plan comes after it; else
+    the first plan is made now.
+    history: past records, see records.read_history
+    """
+    change: Change | None = None
+    if history is not None:
+        change = "history_added", {"records": history.text, "moves": history.moves}
+    now = config if change is None else changed(config, [change])
+    learner = learner_of(now)
+    if history is not None:
+        learner.count_moves(*records.moves(history.text, now))
     study = f"{_slug(config.title)}-{secrets.token_hex(3)}"
     row = rows.study(study, config, store.now())
+    episode = None if config.sitting else begin(now, learner, first_states(now))
+    plan = None if episode is None else _plan_row(episode)
     with store.write() as connection:
         connection.execute(sa.insert(schema.studies), row)
         turn = Turn(store, connection, study_row(connection, study))
         turn.append("made", body={"config": row["config_digest"]})
+        if change is not None:
+            turn.append(change[0], body=change[1])
         if config.practice:
-            practice = _duel_rows(turn, (0, 0), practice_duels(config), "practice")
-            rows.insert(connection, schema.duels, practice)
-        _commit_plan(turn, episode, plan)
+            _ask(turn, (0, 0), practice_duels(config), "practice")
+        if episode is None or plan is None:
+            turn.asked = _ask(turn, (0, 0), sitting_duels(config), "sitting")
+        else:
+            _commit_plan(turn, episode, plan, ())
         turn.write_back()
     return study
+
+
+def add_history(store: Store, study: str, history: Records) -> None:
+    """Past records for a study that has no plan yet."""
+    with take_turn(store, study) as turn:
+        if turn.episode:
+            raise StudyError(
+                f'study "{study}" has its first plan: past records are given before it, when the '
+                "study is made or during its first sitting"
+            )
+        known = read_changes(turn.connection, study)
+        if any(kind == "history_added" for kind, _ in known):
+            raise StudyError(f'study "{study}" has past records already')
+        turn.append("history_added", body={"records": history.text, "moves": history.moves})
 
 
 def close_duels(store: Store, study: str) -> bool:
@@ -53,40 +96,8 @@ def close_duels(store: Store, study: str) -> bool:
     """
     with take_turn(store, study) as turn:
         if turn.given < turn.asked:
-            d = schema.duels.c
-            missing = sa.and_(d.study == study, d.episode == turn.episode, d.given < d.ratings)
-            release(turn, statements.OPEN_IN_EPISODE, study=study, episode=turn.episode)
-            values = {"ratings": d.given, "free": 0}
-            turn.connection.execute(sa.update(schema.duels).where(missing).values(values))
-            turn.append("duels_closed", body={"missing": turn.asked - turn.given})
-            turn.asked = turn.given
-        return turn.plan_due
-
-
-def observe(
-    store: Store,
-    study: str,
-    states: Mapping[str, str],
-    columns: Mapping[str, Mapping[str, str]] | None = None,
-) -> bool:
-    """The owner reports where every arm is now (arm id -> state label); whether a plan is due.
-
-    It may come before all duels of the epoch are rated: those stay open until the plan is made,
-    for what was asked about is known and answers may come in any order.
-    columns: what is newly known of some arms (arm id -> column -> text), for their cards
-    """
-    with take_turn(store, study) as turn:
-        config = turn.config
-        if config.world != "observed":
-            raise StudyError(f'study "{study}" has a simulated world: it moves by itself')
-        if turn.status == "closed":
-            raise StudyError(f'study "{study}" is closed: open it again to report states')
-        if turn.epoch >= config.horizon:
-            raise StudyError(
-                f"all {config.horizon} epochs of episode {turn.episode} are reported: "
-                "the next plan comes first"
-            )
-        _move_on(turn, _reported(config, states), _fresh(config, columns or {}))
+            missing = withdraw(turn, sa.true())
+            turn.append("duels_closed", body={"missing": missing})
         return turn.plan_due
 
 
@@ -103,12 +114,15 @@ def advance(store: Store, study: str) -> bool:
             if not turn.plan_due or turn.planning or turn.status == "closed":
                 return False
             turn.planner, turn.planner_until = me, turn.now + _lease(turn)
-            heard, config = turn.heard, turn.config
+            heard = turn.heard
         try:
             with store.read() as connection:
-                learner = fold.fold(connection, config, study_row(connection, study))
-                states = last_states(connection, study)
-            episode = begin(config, learner, states)
+                row = study_row(connection, study)
+                learner = fold.fold(store, connection, row)
+                config = coming_config(store, connection, row)
+                before = config_of(store, connection, row) if row.episode else None
+                moves = fold.moves_so_far(connection, row, config)
+            episode = begin(config, learner, coming_states(config, moves, before), moves)
             plan = _plan_row(episode)
         except BaseException:
             with take_turn(store, study) as turn:
@@ -120,7 +134,8 @@ def advance(store: Store, study: str) -> bool:
             if mine:
                 turn.planner = turn.planner_until = None
             if mine and turn.heard == heard and turn.status != "closed":
-                _commit_plan(turn, episode, plan)
+                turn.in_force, turn.config = turn.changes, config
+                _commit_plan(turn, episode, plan, moves)
                 return True
         # An answer was taken back meanwhile, or somebody else was faster: look again.
 
@@ -136,7 +151,7 @@ def _plan_row(episode: Episode) -> rows.Row:
     )
 
 
-def _commit_plan(turn: Turn, episode: Episode, plan: rows.Row) -> None:
+def _commit_plan(turn: Turn, episode: Episode, plan: rows.Row, moves: Sequence[Move]) -> None:
     """Write a plan, its epochs and its duels, and begin its episode."""
     p = schema.plans.c
     last = sa.and_(p.study == turn.study, p.plan == turn.episode)
@@ -144,41 +159,62 @@ def _commit_plan(turn: Turn, episode: Episode, plan: rows.Row) -> None:
     made = plan | {"study": turn.study, "made_at": turn.now}
     rows.insert(turn.connection, schema.plans, [made])
     turn.episode, turn.epoch, turn.asked, turn.given = plan["plan"], 0, 0, 0
+    turn.in_force = turn.changes
     turn.append("planned", body={"plan": plan["plan"], "engine": plan["engine"]})
     fold.save_snapshot(turn, episode.learner)
-    _open_epochs(turn, episode.epochs)
+    _open_epochs(turn, episode.learner, episode.epochs, moves)
 
 
-def _open_epochs(turn: Turn, epochs: list[Epoch]) -> None:
+def _open_epochs(turn: Turn, learner: Dopl, epochs: list[Epoch], moves: Sequence[Move]) -> None:
     """Ask the duels of the coming epochs; a simulated world has moved through them already."""
     opened: list[rows.Row] = []
-    duels: list[rows.Row] = []
     for epoch in epochs:
         place, moved = (turn.episode, turn.epoch), epoch.next_states
         source = None if moved is None else "simulated"
         opened.append(rows.epoch(turn.study, place, epoch.states, epoch.arms, moved, source))
-        duels += _duel_rows(turn, place, epoch.duels, "policy")
-        turn.asked += len(epoch.duels) * turn.config.ratings
-        if moved is not None:
+        turn.asked += _ask(turn, place, epoch.duels, "policy")
+        if moved is None:
+            reasons = lists.reasons(turn.config, learner, epoch, moves)
+            turn.append("listed", body={"week": turn.week, "list": reasons})
+        else:
             _observed(turn, "simulated")
     rows.insert(turn.connection, schema.epochs, opened)
-    rows.insert(turn.connection, schema.duels, duels)
 
 
-def _move_on(turn: Turn, next_states: IntArray, columns: dict[str, dict[str, str]]) -> None:
+def _ask(turn: Turn, place: tuple[int, int], duels: IntArray, purpose: str) -> int:
+    """Put duels [D, 4] into the queue; how many ratings they want."""
+    asked = [
+        rows.duel(turn.study, (*place, number), purpose, sides, turn.config.ratings)
+        for number, sides in enumerate(duels.tolist())
+    ]
+    rows.insert(turn.connection, schema.duels, asked)
+    return sum(row["ratings"] for row in asked)
+
+
+def move_on(
+    turn: Turn,
+    next_states: IntArray,
+    helped: IntArray | None,
+    fresh: Mapping[str, Mapping[str, str]],
+) -> None:
     """Close the epoch with what the owner reported, and open the next of the episode."""
-    row = study_row(turn.connection, turn.study)
     known = reported_columns(turn.connection, turn.study, turn.episode, turn.epoch)
-    known |= {arm: known.get(arm, {}) | new for arm, new in columns.items()}
+    known |= {arm: known.get(arm, {}) | dict(new) for arm, new in fresh.items()}
     e = schema.epochs.c
     here = sa.and_(e.study == turn.study, e.episode == turn.episode, e.epoch == turn.epoch)
-    report = rows.report(next_states, "owner", known if columns else None)
+    listed = turn.connection.execute(sa.select(e.arms).where(here)).scalar_one()
+    if helped is not None and np.array_equal(helped, unpack_arms(listed)):
+        helped = None
+    report = rows.report(next_states, "owner", known if fresh else None, helped)
     turn.connection.execute(sa.update(schema.epochs).where(here).values(report))
     _observed(turn, "owner")
     if turn.epoch < turn.config.horizon:
-        learner = fold.planned(turn.connection, turn.config, row)
+        row = study_row(turn.connection, turn.study)
+        learner = fold.planned(turn.store, turn.connection, row)
+        moves = fold.moves_so_far(turn.connection, row, turn.coming)
         turn.asked, turn.given = turn.asked - turn.given, 0
-        _open_epochs(turn, [open_epoch(learner, next_states, turn.epoch)])
+        epoch = open_epoch(learner, next_states, turn.epoch, moves)
+        _open_epochs(turn, learner, [epoch], moves)
 
 
 def _observed(turn: Turn, source: str) -> None:
@@ -186,49 +222,32 @@ def _observed(turn: Turn, source: str) -> None:
     turn.epoch += 1
 
 
-def _duel_rows(turn: Turn, place: tuple[int, int], duels: IntArray, purpose: str) -> list[rows.Row]:
-    return [
-        rows.duel(turn.study, (*place, number), purpose, sides, turn.config.ratings)
-        for number, sides in enumerate(duels.tolist())
-    ]
-
-
-def _reported(config: StudyConfig, states: Mapping[str, str]) -> IntArray:
-    """Reported states in the order of the arms [N], or why they cannot be used."""
-    for given in states:
-        config.arm_number(given)
-    if missing := [arm.id for arm in config.arms if arm.id not in states]:
-        raise StudyError(
-            f'arm "{missing[0]}" has no state'
-            + (f", nor have {len(missing) - 1} others" if len(missing) > 1 else "")
-            + ": report all arms"
-        )
-    numbers = []
-    for arm in config.arms:
-        try:
-            numbers.append(config.state_number(states[arm.id]))
-        except StudyError as error:
-            raise StudyError(f'arm "{arm.id}": {error}') from None
-    return np.array(numbers, dtype=np.int64)
-
-
-def _fresh(
-    config: StudyConfig, columns: Mapping[str, Mapping[str, str]]
-) -> dict[str, dict[str, str]]:
-    """Reported columns as text, or why they cannot be kept."""
-    fresh = {arm: {str(k): str(v) for k, v in known.items()} for arm, known in columns.items()}
-    for arm, known in fresh.items():
-        config.arm_number(arm)
-        for text in (*known.keys(), *known.values()):
-            check_text(f'arm "{arm}"', text)
-    return fresh
+def withdraw(turn: Turn, which: sa.ColumnElement[bool]) -> int:
+    """Ask no more of open duels of the present episode; how many ratings that saves."""
+    d = schema.duels.c
+    missing = sa.and_(
+        d.study == turn.study,
+        d.episode == turn.episode,
+        d.purpose.in_(LEARNT),
+        d.given < d.ratings,
+        which,
+    )
+    ids = turn.connection.execute(sa.select(d.id).where(missing)).scalars().all()
+    for duel in ids:
+        release(turn, statements.HELD_BY_OTHERS, duel=duel, impression=0)
+    saved = sa.select(sa.func.coalesce(sa.func.sum(d.ratings - d.given), 0)).where(missing)
+    count = int(turn.connection.execute(saved).scalar_one())
+    values = {"ratings": d.given, "free": 0}
+    turn.connection.execute(sa.update(schema.duels).where(missing).values(values))
+    turn.asked -= count
+    return count
 
 
 def _lease(turn: Turn) -> int:
     """Milliseconds until a planner is given up: five times the last plan's time, at least."""
     p = schema.plans.c
     query = sa.select(p.seconds).where(p.study == turn.study, p.plan == turn.episode)
-    seconds = turn.connection.execute(query).scalar_one()
+    seconds = turn.connection.execute(query).scalar() or 0.0
     return int(1000 * max(PLANNER_LEASE, 5 * seconds))
 
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from dopl_core.studies.vocabulary import OUTCOMES, PURPOSES, STATUSES
 
-VERSIONS = ("0001", "0002", "0003")  # oldest first; the last is this program's
+VERSIONS = ("0001", "0002", "0003", "0004", "0005")  # oldest first; the last is this program's
 
 metadata = MetaData()
 
@@ -50,7 +50,7 @@ studies = Table(
     Column("id", Text, primary_key=True),
     Column("title", Text, nullable=False),
     Column("status", Text, nullable=False),
-    Column("config", Text, nullable=False),  # JSON; never changes
+    Column("config", Text, nullable=False),  # JSON, as the study was made; never changes
     Column("config_digest", Text, nullable=False),
     Column("made_at", BigInteger, nullable=False),
     Column("seq", Integer, nullable=False),  # events so far
@@ -59,6 +59,9 @@ studies = Table(
     Column("epoch", Integer, nullable=False),  # epochs of this episode whose moves are known
     Column("asked", Integer, nullable=False),  # ratings that this round asks for
     Column("given", Integer, nullable=False),  # and has
+    # Events that change the configuration: there are, and those that the last plan was made with.
+    Column("changes", Integer, nullable=False, server_default="0"),
+    Column("in_force", Integer, nullable=False, server_default="0"),
     Column("planner", Text),  # who is planning, and until when that is believed
     Column("planner_until", BigInteger),
     _one_of("studies", "status", STATUSES),
@@ -114,9 +117,10 @@ epochs = Table(
     _of_study(primary=True),
     Column("episode", Integer, primary_key=True, autoincrement=False),
     Column("epoch", Integer, primary_key=True, autoincrement=False),
-    Column("states", LargeBinary, nullable=False),  # [N] one byte each
-    Column("arms", LargeBinary, nullable=False),  # [B] four bytes each
-    Column("next_states", LargeBinary),  # [N]; empty until they are known
+    Column("states", LargeBinary, nullable=False),  # [N] one byte each, 255 where unknown
+    Column("arms", LargeBinary, nullable=False),  # [B] the list, four bytes each
+    Column("next_states", LargeBinary),  # [N]; empty until they are reported
+    Column("helped", LargeBinary),  # those really helped, four bytes each; empty: the list
     Column("source", Text),  # simulated, owner
     # What the owner has reported of the arms since the roster: JSON, arm id -> column -> text.
     Column("columns", Text),
@@ -226,4 +230,13 @@ keys = Table(
     Column("name", Text, primary_key=True),  # owner
     Column("key_hash", Text, nullable=False),
     Column("made_at", BigInteger, nullable=False),
+)
+
+# What owners' browsers keep in place of the key.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("token_hash", Text, primary_key=True),
+    Column("key_hash", Text, nullable=False),  # of the key that began it
+    Column("until", BigInteger, nullable=False),
 )

@@ -66,9 +66,12 @@ from dopl_core.studies.insights import (
     present_states,
     transitions,
 )
+from dopl_core.studies.lists import Listed, WeekList, read_lists
+from dopl_core.studies.owner import change_settings, correct, join, leave, observe
+from dopl_core.studies.records import Records, read_history
 from dopl_core.studies.replies import Ask, Finished, Receipt, Side, Waiting
 from dopl_core.studies.roster import Report, read_report, read_roster, states_in
-from dopl_core.studies.running import advance, close_duels, create_study, observe
+from dopl_core.studies.running import add_history, advance, close_duels, create_study
 from dopl_core.studies.store import Store, StoreError, StudyError, open_store
 
 __all__ = [
@@ -77,7 +80,9 @@ __all__ = [
     "CsvError",
     "Finished",
     "Helped",
+    "Listed",
     "Receipt",
+    "Records",
     "Report",
     "Side",
     "Store",
@@ -86,14 +91,18 @@ __all__ = [
     "StudyConfig",
     "StudyError",
     "Waiting",
+    "WeekList",
+    "add_history",
     "advance",
     "agreement",
     "annotators",
     "answer",
     "answers",
     "beliefs",
+    "change_settings",
     "close_duels",
     "close_study",
+    "correct",
     "create_study",
     "delete_study",
     "engine_for",
@@ -103,6 +112,8 @@ __all__ = [
     "from_roster",
     "get_study",
     "import_bundle",
+    "join",
+    "leave",
     "list_studies",
     "load_learner",
     "next_duel",
@@ -111,6 +122,8 @@ __all__ = [
     "pause_study",
     "plans",
     "present_states",
+    "read_history",
+    "read_lists",
     "read_report",
     "read_roster",
     "reopen_study",

@@ -8,8 +8,8 @@ from dopl_core.studies.vocabulary import ANSWERS, CREDIT, LEARNT
 
 _s, _a, _d, _i = schema.studies.c, schema.annotators.c, schema.duels.c, schema.impressions.c
 CHANGING = (
-    *("status", "seq", "heard", "episode", "epoch", "asked", "given"),
-    *("planner", "planner_until"),
+    *("title", "status", "seq", "heard", "episode", "epoch", "asked", "given"),
+    *("changes", "in_force", "planner", "planner_until"),
 )
 
 _study = sa.select(*(c for c in _s if c.name != "config"))

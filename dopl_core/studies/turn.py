@@ -11,9 +11,11 @@ from typing import Any
 from sqlalchemy.engine import Connection, CursorResult
 
 from dopl_core.studies import rows, statements
-from dopl_core.studies.reading import Record, config_of, is_plan_due, study_row
+from dopl_core.studies.config import StudyConfig
+from dopl_core.studies.history import week_of
+from dopl_core.studies.reading import Record, coming_config, config_of, is_plan_due, study_row
 from dopl_core.studies.store import Store, StudyError
-from dopl_core.studies.vocabulary import EVENTS
+from dopl_core.studies.vocabulary import CHANGES, EVENTS
 
 
 class Turn:
@@ -24,6 +26,9 @@ class Turn:
         self.config = config_of(store, connection, row)
         self.now = store.now()
         self.study: str = row.id
+        self.id: str = row.id
+        self.config_digest: str = row.config_digest
+        self.title: str = row.title
         self.status: str = row.status
         self.seq: int = row.seq
         self.heard: int = row.heard
@@ -31,14 +36,26 @@ class Turn:
         self.epoch: int = row.epoch
         self.asked: int = row.asked
         self.given: int = row.given
+        self.changes: int = row.changes
+        self.in_force: int = row.in_force
         self.planner: str | None = row.planner
         self.planner_until: int | None = row.planner_until
         self._before = self._values()
 
     @property
     def plan_due(self) -> bool:
-        """All moves and all ratings of the episode are in."""
+        """The next plan can be made."""
         return is_plan_due(self, self.config)
+
+    @property
+    def coming(self) -> StudyConfig:
+        """The configuration with all changes so far, which holds from the next plan on."""
+        return coming_config(self.store, self.connection, self)
+
+    @property
+    def week(self) -> int:
+        """The epoch that is open, as owners count."""
+        return week_of(self.config, self.episode, self.epoch)
 
     @property
     def planning(self) -> bool:
@@ -54,6 +71,7 @@ class Turn:
         self.seq += 1
         if EVENTS[kind]:
             self.heard = self.seq
+        self.changes += kind in CHANGES
         self.run(statements.EVENT, **rows.event(self.study, self.seq, self.now, kind, **columns))
 
     def write_back(self) -> None:

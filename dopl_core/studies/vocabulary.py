@@ -6,12 +6,12 @@ ANSWERS = ("left", "right", "tie", "skip")  # outcomes that are ratings; a skip 
 OUTCOMES = (*ANSWERS, "expired", "undone")
 CREDIT = {"left": 1.0, "right": 0.0, "tie": 0.5}  # what an answer credits the left side with
 
-PURPOSES = ("policy", "repeat", "gold", "practice")
-LEARNT = ("policy",)  # purposes of the duels whose answers the learner counts
+PURPOSES = ("policy", "sitting", "repeat", "gold", "practice")
+LEARNT = ("policy", "sitting")  # purposes of the duels whose answers the learner counts
 
 SOURCES = ("simulated", "owner")  # who says where the arms have gone
 
-# What can happen, and whether the learner counts it.
+# What can happen, and whether the next plan depends on it.
 EVENTS = {
     "made": False,
     "imported": False,
@@ -26,7 +26,14 @@ EVENTS = {
     "refused": False,
     "undone": True,
     "duels_closed": False,
+    "listed": False,
     "observed": True,
+    "corrected": True,
     "planned": True,
+    "history_added": True,
+    "settings_changed": True,
+    "arms_joined": True,
+    "arms_left": True,
 }
 SAID = ("answered", "undone")  # events that change what was answered
+CHANGES = ("history_added", "settings_changed", "arms_joined", "arms_left")  # see changes.py

@@ -6,7 +6,8 @@ from dopl_core.experiments.baselines import MleLp, Oracle, Random, RewardFit, ml
 from dopl_core.experiments.simulator import play
 from dopl_core.experiments.whittle import MleQwic, MleWibql
 from dopl_core.learning.bandit import Bandit
-from dopl_core.learning.learner import Dopl, Learner
+from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.learner import Learner
 from dopl_core.world import SimulatedWorld
 
 HELPFUL = np.array([[[0.9, 0.1], [0.1, 0.9]]] * 2)  # [S, A, S']: acting leads to the good state

@@ -9,7 +9,7 @@ from dopl_core.experiments import metrics
 from dopl_core.experiments.baselines import MleLp, Oracle, Random
 from dopl_core.experiments.simulator import play_episode
 from dopl_core.experiments.whittle import MleQwic, MleWibql
-from dopl_core.learning.learner import Dopl
+from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.preferences import win_chances
 from dopl_core.world import SimulatedWorld
 

@@ -13,7 +13,7 @@ from dopl_core.experiments.simulator import play
 from dopl_core.learning import dynamics, preferences
 from dopl_core.learning import latent_classes as classes
 from dopl_core.learning.bandit import Bandit
-from dopl_core.learning.learner import Dopl
+from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.planning import plan
 from dopl_core.world import SimulatedWorld, bradley_terry
 

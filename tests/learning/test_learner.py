@@ -5,7 +5,8 @@ import pytest
 
 from dopl_core import environments
 from dopl_core.experiments.simulator import play
-from dopl_core.learning.learner import Dopl, rank
+from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.learner import rank
 from dopl_core.learning.planning import plan
 from dopl_core.world import SimulatedWorld
 

@@ -128,6 +128,7 @@ def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -
         "duels.csv",
         "transitions.csv",
         "plans.csv",
+        "events.csv",
         "arrays.npz",
     ]
     assert members["duels.csv"].splitlines()[0].decode() == (
@@ -135,7 +136,7 @@ def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -
         "purpose,outcome,winner_arm,loser_arm,shown_at,answered_at,response_ms,confidence,plan"
     )
     assert members["transitions.csv"].splitlines()[0].decode() == (
-        "study,episode,epoch,arm,state,activated,next_state,source"
+        "study,episode,epoch,arm,state,activated,next_state,source,listed,corrected_at,reported"
     )
     rows = list(csv.DictReader(io.StringIO(members["duels.csv"].decode(), newline="")))
     left = next(row for row in rows if row["outcome"] == "left")
@@ -278,10 +279,12 @@ def test_answers_that_do_not_add_up_are_refused(sqlite_store: Store, exported: b
     for edit, message in (
         (lambda rows: rows.append(dict(rated(rows))), "shown to the same person before"),
         (lambda rows: rows.append(rated(rows) | {"annotator": "Eve"}), '"Eve" is not in study'),
-        (lambda rows: rows.remove(rated(rows)), r"plans.csv row 3: made with \d+ answers"),
+        (lambda rows: rows.remove(rated(rows)), r"impression \d+ is not in duels.csv"),
     ):
         with pytest.raises(CsvError, match=message):
             service.import_bundle(sqlite_store, edited(exported, "duels.csv", edit))
+    with pytest.raises(CsvError, match=r"plans.csv row 3: made with 99 answers"):
+        service.import_bundle(sqlite_store, edited(exported, "plans.csv", cell(1, "answers", "99")))
     members = files(exported)
     about = json.loads(members["study.json"])
     about["annotators"].append(about["annotators"][0] | {"name": "Eve"})
@@ -377,14 +380,25 @@ def test_replay_says_where_a_changed_history_parts_from_what_was_recorded(
         row = next(row for row in rows if row["outcome"] == "left" and row["episode"] == "1")
         row.update(outcome="right", winner_arm=row["loser_arm"], loser_arm=row["winner_arm"])
 
-    with pytest.raises(ReplayError, match="plan 2 comes out differently"):
+    with pytest.raises(
+        CsvError, match=r'duels.csv row \d+: outcome is "right", the log has "left"'
+    ):
         service.replay_bundle(edited(exported, "duels.csv", flip))
+
+    def flip_in_the_log(rows: list[dict[str, str]]) -> None:
+        row = next(row for row in rows if row["kind"] == "answered" and row["outcome"] == "left")
+        row["outcome"] = "right"
+
+    both = edited(edited(exported, "duels.csv", flip), "events.csv", flip_in_the_log)
+    with pytest.raises(ReplayError, match=r"plan \d comes out differently"):
+        service.replay_bundle(both)
 
     def move(rows: list[dict[str, str]]) -> None:
         """Another arm is said to have been helped in the first epoch."""
-        helped = next(row for row in rows[:4] if row["activated"] == "1")
-        other = next(row for row in rows[:4] if row["activated"] == "0")
-        helped["activated"], other["activated"] = "0", "1"
+        helped = next(row for row in rows[:4] if row["listed"] == "1")
+        other = next(row for row in rows[:4] if row["listed"] == "0")
+        for mark in ("activated", "listed"):
+            helped[mark], other[mark] = "0", "1"
 
     with pytest.raises(ValueError, match=r"no such arm helped|helps other arms"):
         service.replay_bundle(edited(exported, "transitions.csv", move))

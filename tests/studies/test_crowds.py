@@ -27,7 +27,7 @@ def test_fifty_annotators_give_five_thousand_answers(url: str, tmp_path: Path) -
     acknowledged = crowds.noted(notes)
     assert len(acknowledged) == 5000
     crowds.check(store, study, acknowledged)
-    assert len(service.annotators(store, study)) == 50
+    assert len(service.annotators(service.answers(store, study))) == 50
     store.close()
 
 

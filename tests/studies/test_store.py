@@ -4,11 +4,14 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
+import timeit
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +19,7 @@ import pytest
 import sqlalchemy as sa
 from playing import Clock, cpap, play
 
-from dopl_core.learning.learner import Dopl
+from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import arrays, schema, service, statements
 from dopl_core.studies import store as stores
 from dopl_core.studies.service import Ask, Store, StoreError
@@ -330,3 +333,84 @@ def test_the_lookups_behind_a_click_use_their_indexes(sqlite_store: Store) -> No
         assert f"USING INDEX {index} " in str(plan)
         assert "SCAN" not in str(plan)
         assert "TEMP B-TREE" not in str(plan)
+
+
+def vanish(file: Path) -> None:
+    file.unlink()
+
+
+def replaced(file: Path) -> None:
+    copy = file.with_name("copy")
+    copy.write_bytes(file.read_bytes())
+    copy.replace(file)
+
+
+def without_its_wal(file: Path) -> None:
+    Path(f"{file}-wal").unlink()
+
+
+@pytest.mark.parametrize("accident", [vanish, replaced, without_its_wal])
+def test_nothing_is_saved_into_a_file_that_is_no_longer_at_its_path(
+    sqlite_store: Store, accident: Callable[[Path], None]
+) -> None:
+    study = service.create_study(sqlite_store, cpap())
+    one_answer(sqlite_store, study, "Ann")
+    ask = service.next_duel(sqlite_store, study, "Ann")
+    assert isinstance(ask, Ask)
+    file = Path(sqlite_store.name)
+    accident(file)
+    gone = "removed or replaced while it was open; nothing is saved any more"
+    with pytest.raises(StoreError, match=gone):
+        service.answer(sqlite_store, ask.impression, "left", too_fast_ms=0)
+    with pytest.raises(StoreError, match=gone):
+        service.next_duel(sqlite_store, study, "Bob")
+    if accident is vanish:
+        sqlite_store.close()  # new connections
+        with pytest.raises(StoreError, match=gone):
+            service.list_studies(sqlite_store)
+        assert not file.exists()
+
+
+def test_an_answer_is_not_promised_when_the_file_vanishes_while_it_is_written(
+    sqlite_store: Store,
+) -> None:
+    study = service.create_study(sqlite_store, cpap())
+
+    def write() -> None:
+        with take_turn(sqlite_store, study) as turn:
+            turn.append("paused")
+            Path(sqlite_store.name).unlink()
+
+    with pytest.raises(StoreError, match="nothing is saved any more"):
+        write()
+
+
+def test_the_look_at_the_file_takes_microseconds(sqlite_store: Store) -> None:
+    with sqlite_store.write() as connection:
+        took = min(timeit.repeat(lambda: sqlite_store._check_file(connection), number=100)) / 100
+    assert took < 100e-6  # some 5 on an idle machine
+
+
+def test_nobody_else_on_the_computer_can_read_the_database(tmp_path: Path) -> None:
+    before = os.umask(0o000)
+    try:
+        store = service.open_store(f"sqlite:///{tmp_path}/dopl.db")
+        service.create_study(store, cpap())
+        names = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+        assert names == {"dopl.db": 0o600, "dopl.db-wal": 0o600, "dopl.db-shm": 0o600}
+        store.close()
+        (tmp_path / "dopl.db").chmod(0o644)
+        service.open_store(f"sqlite:///{tmp_path}/dopl.db").close()
+        assert (tmp_path / "dopl.db").stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
+
+
+def test_a_server_that_never_answers_is_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "_CONNECT_SECONDS", 2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        began = time.monotonic()
+        with pytest.raises(StoreError):
+            service.open_store(f"postgresql://dopl@127.0.0.1:{port}/none")
+        assert time.monotonic() - began < 15

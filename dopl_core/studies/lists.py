@@ -1,0 +1,128 @@
+"""A week's list: who is on it, and why, in numbers that were believed when it was made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from scipy.special import ndtr
+
+from dopl_core.learning.bandit import ACT, WAIT, FloatArray
+from dopl_core.learning.dopl import Dopl
+from dopl_core.studies import archive, schema
+from dopl_core.studies.config import StudyConfig
+from dopl_core.studies.episode import Epoch
+from dopl_core.studies.history import Move, corrected, state_label
+from dopl_core.studies.reading import coming_config, study_row
+from dopl_core.studies.store import Store
+from dopl_core.studies.whereabouts import last_seen, where
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One of those on a list.
+
+    state: the label of its state, None where that is not known; then last_seen, and weeks ago
+    with_help, without: believed chance to be better off next time: in a better state than now, or
+        still in the best
+    sure: how sure it is that help is for the better, from 0 to 1
+    equal: nothing told this one apart from others who are not on the list: it was drawn by lot
+    helped: whether it was really helped, None while that is not reported
+    then: the label of its state when the epoch had ended, None while that is not known
+    """
+
+    id: str
+    label: str
+    group: str
+    state: str | None
+    last_seen: str | None
+    weeks_ago: int
+    with_help: float
+    without: float
+    sure: float
+    equal: bool
+    helped: bool | None = None
+    then: str | None = None
+
+
+@dataclass(frozen=True)
+class WeekList:
+    """The list of a week, the most urgent first; made_at: milliseconds since 1970."""
+
+    week: int
+    made_at: int
+    listed: list[Listed]
+    reported: bool
+
+
+def reasons(
+    config: StudyConfig, learner: Dopl, epoch: Epoch, moves: Sequence[Move]
+) -> list[dict[str, Any]]:
+    """Why each of a list's arms is on it, the most urgent first; see Listed."""
+    assert learner.plan is not None  # noqa: S101
+    assert learner.dynamics is not None  # noqa: S101
+    mean, sd = learner.dynamics.mean, learner.dynamics.sd
+    chances = where(epoch.states, moves, learner.present, mean)
+    urgency = _urgency(learner, epoch, chances)
+    left_out = np.setdiff1d(np.flatnonzero(learner.present), epoch.arms)
+    found = []
+    for n in sorted(epoch.arms.tolist(), key=lambda arm: (-urgency[arm], arm)):
+        seen = last_seen(n, epoch.states, moves)
+        now = 0 if seen is None else seen.state
+        better = np.arange(config.n_states) >= min(now + 1, config.n_states - 1)
+        with_help, without = (float(mean[n, now, a, better].sum()) for a in (ACT, WAIT))
+        spread = sqrt(float((sd[n, now][:, better] ** 2).sum()))
+        found.append(
+            {
+                "id": config.arms[n].id,
+                "state": state_label(config, int(epoch.states[n])),
+                "last_seen": None if seen is None else state_label(config, seen.state),
+                "weeks_ago": 0 if seen is None else seen.ago,
+                "with_help": round(with_help, 4),
+                "without": round(without, 4),
+                "sure": round(float(ndtr((with_help - without) / max(spread, 1e-9))), 4),
+                "equal": bool(np.isin(urgency[n], urgency[left_out])),
+            }
+        )
+    return found
+
+
+def _urgency(learner: Dopl, epoch: Epoch, chances: FloatArray | None) -> FloatArray:
+    """What acting now is worth over waiting [N], rounded as lists rank by it."""
+    assert learner.plan is not None  # noqa: S101
+    advantage = learner.plan.advantage
+    now = np.take_along_axis(advantage, np.maximum(epoch.states, 0)[:, None], axis=1)[:, 0]
+    if chances is not None:
+        now = np.where(epoch.states < 0, (chances * advantage).sum(axis=1), now)
+    return np.round(now, 7)
+
+
+def read_lists(store: Store, study: str) -> list[WeekList]:
+    """The lists of all weeks, the first first, with what is known of them by now."""
+    with store.read() as connection:
+        row = study_row(connection, study)
+        config = coming_config(store, connection, row)
+        moves = archive.read_moves(connection, study)
+        moves = corrected(moves, archive.read_corrections(connection, study), config)
+        e = schema.events.c
+        query = sa.select(e.at, e.body).where(e.study == study, e.kind == "listed")
+        made = connection.execute(query.order_by(e.seq)).all()
+    found = []
+    for at, body in made:
+        content = archive.from_text(body)
+        move = moves[content["week"] - 1]
+        known = [_with_outcome(config, entry, move) for entry in content["list"]]
+        found.append(WeekList(content["week"], at, known, move.next_states is not None))
+    return found
+
+
+def _with_outcome(config: StudyConfig, entry: dict[str, Any], move: Move) -> Listed:
+    number = config.arm_number(entry["id"])
+    arm = config.arms[number]
+    helped, then = None, None
+    if move.next_states is not None:
+        helped = number in move.acted
+        then = state_label(config, int(move.next_states[number]))
+    return Listed(**entry, label=arm.label, group=arm.group, helped=helped, then=then)

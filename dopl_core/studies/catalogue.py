@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from dopl_core.studies import schema
+from dopl_core.studies import reading, schema
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.reading import (
     Record,
@@ -55,6 +55,12 @@ def get_study(store: Store, study: str) -> Study:
 def list_studies(store: Store) -> list[Study]:
     """All studies, the newest first."""
     return _glances(store)
+
+
+def coming_config(store: Store, study: str) -> StudyConfig:
+    """The configuration with all changes, which holds from the next list on."""
+    with store.read() as connection:
+        return reading.coming_config(store, connection, study_row(connection, study))
 
 
 def pause_study(store: Store, study: str) -> None:

@@ -1,4 +1,4 @@
-"""The commands about studies: studies, export, import, replay, rehearse.
+"""The commands about studies: each is one line for cron, and says in one line what it did.
 
 What they need is imported when they run, so that other commands start without it.
 """
@@ -13,6 +13,7 @@ Adder = Callable[[str, Callable[[argparse.Namespace], None]], argparse.ArgumentP
 
 def add(command: Adder) -> None:
     """Add the commands to the parser."""
+    _add_living(command)
     command("studies", studies)
     sub = command("export", export)
     sub.add_argument("study", metavar="STUDY", help="its id, as `dopl studies` has it")
@@ -32,6 +33,123 @@ def add(command: Adder) -> None:
     option("--walk-aways", type=float, default=0.0, help="share left until the lease has run out")
     option("--seed", type=int, default=0)
     option("--anyway", action="store_true", help="even where people have answered already")
+
+
+def _add_living(command: Adder) -> None:
+    """The commands about real studies, week by week."""
+    sub = command("new", new)
+    option = sub.add_argument
+    option("roster", type=Path, metavar="ROSTER.csv", help="id, state, and what cards show")
+    option("--states", required=True, help="from worst to best, separated by commas")
+    option("--budget", type=int, required=True, help="how many can be helped at a time")
+    option("--title", required=True)
+    option("--question", default="Which of these two is doing better?")
+    option("--noun", default="case", help="one of them is called a ... (default case)")
+    option("--sitting", type=int, default=100, help="answers before the first list (default 100)")
+    option("--answers", type=int, default=30, help="answers wanted a week (default 30)")
+    option("--history", type=Path, metavar="FILE", help="past records: id, when, state, helped")
+    option("--seed", type=int, default=0)
+    for name, run, file in (
+        ("report", report, "WEEK.csv: id, state, helped; an empty state is unknown"),
+        ("people", people, "ROSTER.csv: rows that are new join"),
+        ("history", history, "HISTORY.csv: id, when, state, helped; before the first list"),
+    ):
+        sub = command(name, run)
+        sub.add_argument("study", metavar="STUDY", help="its id, as `dopl studies` has it")
+        sub.add_argument("file", type=Path, metavar="FILE", help=file)
+        if name == "people":
+            sub.add_argument("--left", action="store_true", help="those who are missing leave")
+    sub = command("list", list_)
+    sub.add_argument("study", metavar="STUDY", help="its id, as `dopl studies` has it")
+    sub.add_argument("--week", type=int, help="which (default the last)")
+    sub.add_argument("--out", type=Path, metavar="FILE", help="CSV; on the terminal by default")
+
+
+def new(args: argparse.Namespace) -> None:
+    """Make a study from a roster; prints its id."""
+    from dopl_core.studies import service
+
+    states = [state.strip() for state in args.states.split(",")]
+    arms = service.read_roster(args.roster, states)
+    config = service.from_roster(
+        arms,
+        states,
+        title=args.title,
+        budget=args.budget,
+        question=args.question,
+        noun=args.noun,
+        sitting=args.sitting,
+        answers=args.answers,
+        seed=args.seed,
+    )
+    past = None if args.history is None else service.read_history(args.history, config)
+    print(service.create_study(service.open_store(), config, past))
+
+
+def list_(args: argparse.Namespace) -> None:
+    """Whom to help, as CSV: this week's list, or an earlier one with what came of it."""
+    from dopl_core.studies import csvtext, service
+
+    store = service.open_store()
+    if service.get_study(store, args.study).plan_due:
+        service.advance(store, args.study)
+    found = {one.week: one for one in service.read_lists(store, args.study)}
+    if not found:
+        raise ValueError(
+            f'study "{args.study}" has no list yet: its first sitting comes first, and can be ended '
+            "on its page"
+        )
+    week = args.week or max(found)
+    if week not in found:
+        raise ValueError(f"week {week} has no list: 1 to {max(found)} have")
+    content = csvtext.write(service.LIST_COLUMNS, service.list_rows(found[week]))
+    if args.out is None:
+        sys.stdout.write(content)
+    else:
+        args.out.write_text(content, encoding="utf-8", newline="")
+        print(f"{args.out}: week {week}, {len(found[week].listed)} to help")
+
+
+def report(args: argparse.Namespace) -> None:
+    """Say where everybody is and who was helped, and make the next list."""
+    from dopl_core.studies import service
+
+    store = service.open_store()
+    study = service.get_study(store, args.study)
+    read = service.read_report(args.file, study.config)
+    due = service.observe(store, args.study, read.states, read.columns, helped=read.helped)
+    unknown = study.config.present.sum() - sum(label is not None for label in read.states.values())
+    print(f"{args.study}: reported, {unknown} unknown", file=sys.stderr)
+    if due and service.advance(store, args.study):
+        last = service.read_lists(store, args.study)[-1]
+        print(f"{args.study}: the list of week {last.week} is made, {len(last.listed)} to help")
+
+
+def people(args: argparse.Namespace) -> None:
+    """Let those join who are new in a roster; with --left those leave who are not in it."""
+    from dopl_core.studies import service
+
+    store = service.open_store()
+    config = service.coming_config(store, args.study)
+    roster = service.read_roster(args.file, config.states)
+    here = {arm.id for arm in config.arms if arm.present}
+    coming = [arm for arm in roster if arm.id not in here]
+    going = sorted(here - {arm.id for arm in roster}) if args.left else []
+    if coming:
+        service.join(store, args.study, coming)
+    if going:
+        service.leave(store, args.study, going)
+    print(f"{args.study}: {len(coming)} joined, {len(going)} left; from the next list on")
+
+
+def history(args: argparse.Namespace) -> None:
+    """Give a study past records, before its first list."""
+    from dopl_core.studies import service
+
+    store = service.open_store()
+    past = service.read_history(args.file, service.coming_config(store, args.study))
+    service.add_history(store, args.study, past)
+    print(f"{args.study}: {past.moves} moves of {past.arms} found, {past.gaps} gaps")
 
 
 def studies(args: argparse.Namespace) -> None:

@@ -126,3 +126,33 @@ def _with_outcome(config: StudyConfig, entry: dict[str, Any], move: Move) -> Lis
         helped = number in move.acted
         then = state_label(config, int(move.next_states[number]))
     return Listed(**entry, label=arm.label, group=arm.group, helped=helped, then=then)
+
+
+LIST_COLUMNS = ("week", "id", "name", "group", "state", "why", "helped", "then")
+
+
+def list_rows(week: WeekList) -> list[tuple[str | int | None, ...]]:
+    """A list as CSV has it; helped and then are empty until they are reported."""
+    return [
+        (week.week, one.id, one.label, one.group, one.state, why(one), _mark(one.helped), one.then)
+        for one in week.listed
+    ]
+
+
+def _mark(helped: bool | None) -> int | None:
+    return None if helped is None else int(helped)
+
+
+_GAIN, _SURE = 0.05, 0.8  # less of a gain, or less sure, is not worth a claim
+
+
+def why(one: Listed) -> str:
+    """Why somebody is on a list, in words that are true."""
+    gain = one.with_help - one.without
+    if gain < _GAIN or one.sure < _SURE:
+        return "Not known yet: on the list to find out."
+    how = "quite sure" if one.sure >= 0.95 else "fairly sure"
+    return (
+        f"With help better off next time in {one.with_help:.0%} of such cases, without in "
+        f"{one.without:.0%} ({how})."
+    )

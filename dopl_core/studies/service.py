@@ -40,6 +40,7 @@ from dopl_core.studies.asking import answer, next_duel, skip_practice, undo
 from dopl_core.studies.catalogue import (
     Study,
     close_study,
+    coming_config,
     delete_study,
     get_study,
     list_studies,
@@ -66,7 +67,7 @@ from dopl_core.studies.insights import (
     present_states,
     transitions,
 )
-from dopl_core.studies.lists import Listed, WeekList, read_lists
+from dopl_core.studies.lists import LIST_COLUMNS, Listed, WeekList, list_rows, read_lists
 from dopl_core.studies.owner import change_settings, correct, join, leave, observe
 from dopl_core.studies.records import Records, read_history
 from dopl_core.studies.replies import Ask, Finished, Receipt, Side, Waiting
@@ -80,6 +81,7 @@ __all__ = [
     "CsvError",
     "Finished",
     "Helped",
+    "LIST_COLUMNS",
     "Listed",
     "Receipt",
     "Records",
@@ -102,6 +104,7 @@ __all__ = [
     "change_settings",
     "close_duels",
     "close_study",
+    "coming_config",
     "correct",
     "create_study",
     "delete_study",
@@ -114,6 +117,7 @@ __all__ = [
     "import_bundle",
     "join",
     "leave",
+    "list_rows",
     "list_studies",
     "load_learner",
     "next_duel",

@@ -87,13 +87,17 @@ class Dopl(Learner):
     def rewards(self, belief: Preferences) -> FloatArray:
         """What the plan is made with [N, S, A]: Q~, and for waiting what is known.
 
-        Only activated arms are asked about. So where widths are honest, only acting is credited
-        with what is not yet known; waiting in an unknown state would teach nothing.
+        Where only activated arms are asked about and widths are honest, only acting is credited
+        with what is not yet known: waiting in an unknown state would teach nothing. Where any arm
+        may be asked about, both teach the same, and neither is.
         """
-        acting = belief.overestimate
-        waiting = acting if self.confidence == "paper" else belief.mean
-        if self.edition == 1:
+        acting, waiting = belief.overestimate, belief.mean
+        if self.confidence == "paper":
+            waiting = acting
+        elif self.edition == 1:
             waiting = np.clip(waiting, -1, 1)
+        elif self.answers >= self.budget:
+            acting = waiting
         return np.stack([waiting, acting], axis=2)
 
     def _estimate_dynamics(self) -> Dynamics:
@@ -142,7 +146,7 @@ class Dopl(Learner):
     def sitting(self, states: IntArray, count: int) -> IntArray:
         """What to ask before the first plan, about any arms in their states: [count, 4]."""
         rng = generator(Stream.SITTING, self.seed, edition=self.edition)
-        matters = np.ones(self.n_arms * self.n_states)
+        matters = np.repeat(self.present, self.n_states).astype(float)
         return self._most_telling(self._strengths(None), matters, states, None, count, rng)
 
     def duels(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:

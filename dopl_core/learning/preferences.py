@@ -1,11 +1,12 @@
 """What arm-states are worth: from counts of duels to the overestimated reference column."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-from dopl_core.learning.bandit import FloatArray
+from dopl_core.learning.bandit import FloatArray, IntArray
 from dopl_core.learning.dynamics import hoeffding
 
 LIPSCHITZ = 1.3  # Lemma 4's L
@@ -17,7 +18,7 @@ class Preferences:
     """What is believed of Q_n(s), the strength of an arm-state over the reference; arrays [N, S].
 
     mean: the estimate Q^;  sd: its uncertainty (paper: how far the overestimate lies above)
-    overestimate: Q~, in [-1, 1], the reward that the plan is made with
+    overestimate: Q~, the reward that the plan is made with (the paper's lies in [-1, 1])
     reference: code (arm * S + state) all are measured against, None while there are no answers
     covariance: [M, M] of the strengths about their average, for choosing duels; None if not needed
     warm: small arrays that a next estimate may start from
@@ -93,13 +94,12 @@ def paper(
     return Preferences(mean, overestimate - mean, overestimate, reference)
 
 
-# Spreads (standard deviations) that a part of the strengths may have. Rewards lie in [0, 1], where
-# none exceeds 1/2; larger ones are for annotators who are surer than Bradley-Terry with rewards.
+# Spreads (standard deviations) that a part of the strengths may have: none at all, as among arms
+# that are all alike, up to people who are never wrong.
 SPREADS = np.array([0.0, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0])
-TOTAL, OCTAVES, SHARE = 1.0, 0.7, 1.0
-VGA = 0
-BEND = 0.5
-ITER = []
+USUAL = 2 / 3  # spread of all parts together: the better of two arm-states wins 2 duels in 3
+OCTAVES = 1 / 3  # how unusual is common: so many factors of 2 to either side
+BEND = 0.5  # how far states may lie from their order's straight line, in units of its own spread
 SETTLED = 0.1  # Newton stops when no strength moves by more: well inside any of their sds
 OPTIMISM = 1.0  # an overestimate lies as many standard deviations of the strength above its mean
 
@@ -115,30 +115,19 @@ def calibrated(
     """Bradley-Terry strengths with a Gaussian prior, from wins [M, M], ties half each.
 
     strength theta[n, s] = state part + arm part + residual, independent with mean 0; how far each
-    part spreads is averaged over a grid by its marginal likelihood (Laplace's approximation).
+    part spreads, and so how sure people are, is averaged over a grid by its marginal likelihood
+    (Laplace's approximation). No clip: a plan is the same for strengths of any scale.
+    ordered: the states are given from worst to best, so the mean of the state part rises
     """
     M = len(wins)
     shape = (M // n_states, n_states)
     C = wins + wins.T
     rise, bend = _order(n_states) if ordered else (np.zeros(n_states), 1.0)
     if C.any():
-        theta = np.zeros(M) if warm is None else warm["theta"]
-        covariance = np.zeros((M, M))
+        start = np.zeros(M) if warm is None else warm["theta"]
+        theta, covariance = _settled(wins, start, shape, rise, bend)
     else:
         theta, covariance = _prior(shape, rise, bend)
-    for _ in range(8 if C.any() else 0):
-        # The log-likelihood is nearly quadratic: pull' theta - theta' curvature theta / 2.
-        own = covariance.diagonal()
-        kappa = 1 / np.sqrt(1 + VGA * np.pi / 8 * (own + own[:, None] - 2 * covariance))
-        F = 1 / (1 + np.exp(kappa * (theta - theta[:, None])))
-        weight = C * kappa * F * (1 - F)
-        curvature = np.diag(weight.sum(axis=1)) - weight
-        pull = (wins - C * F).sum(axis=1) + curvature @ theta
-        before = theta
-        theta, covariance = _posterior(curvature, pull, shape, rise, bend)
-        ITER.append(1)
-        if np.abs(theta - before).max() < SETTLED:
-            break
     # Duels tell differences only, so all is taken about the average of what was asked about.
     # Against the reference, all others would be credited with how little the reference is known:
     # if it was asked about only in the beginning, its neighbours would never be asked about again.
@@ -147,7 +136,7 @@ def calibrated(
     covariance = covariance - level - level[:, None] + asked @ level
     variance = np.maximum(covariance.diagonal(), 0)
     if reference is None:
-        mean, sd = theta, np.sqrt(variance)
+        mean, sd = theta - asked @ theta, np.sqrt(variance)
     else:
         mean = theta - theta[reference]
         sd = np.sqrt(np.maximum(variance + variance[reference] - 2 * covariance[reference], 0))
@@ -162,18 +151,50 @@ def calibrated(
     )
 
 
+def calibrated_strengths(
+    winners: IntArray, losers: IntArray, n_arms: int, n_states: int = 1
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and sd [N, S] of the strengths, about the average of what was asked about.
+
+    winners, losers: arm-state codes (arm * n_states + state), one of each a duel
+    """
+    M = n_arms * n_states
+    wins = np.zeros((M, M))
+    np.add.at(wins, (np.asarray(winners, dtype=int), np.asarray(losers, dtype=int)), 1.0)
+    belief = calibrated(wins, n_states, None)
+    return belief.mean, belief.sd
+
+
 def _order(n_states: int) -> tuple[FloatArray, float]:
     """States from worst to best: how their part rises [S], and how far it may bend from that.
 
     Both are in units of the spread of the state part, which is learnt, so the steepness is too.
     """
     rank = np.arange(n_states) - (n_states - 1) / 2
-    return rank / max(rank.std(), 1e-12), BEND
+    return np.asarray(rank / max(float(rank.std()), 1.0 / n_states)), BEND
+
+
+def _settled(
+    wins: FloatArray, theta: FloatArray, shape: tuple[int, int], rise: FloatArray, bend: float
+) -> tuple[FloatArray, FloatArray]:
+    """Mean [M] and covariance [M, M] of the strengths by Newton's method, from theta [M]."""
+    C = wins + wins.T
+    for _ in range(8):
+        # The log-likelihood is nearly quadratic: pull' theta - theta' curvature theta / 2.
+        F = expit(theta[:, None] - theta)
+        weight = C * F * (1 - F)
+        curvature = np.diag(weight.sum(axis=1)) - weight
+        pull = (wins - C * F).sum(axis=1) + curvature @ theta
+        before = theta
+        theta, covariance = _posterior(curvature, pull, shape, rise, bend)
+        if np.abs(theta - before).max() < SETTLED:
+            break
+    return theta, covariance
 
 
 def _prior(shape: tuple[int, int], rise: FloatArray, bend: float) -> tuple[FloatArray, FloatArray]:
-    """What `_posterior` gives without answers, and much faster for large studies."""
-    weight = np.exp(_log_prior())
+    """What `_posterior` gives without answers (mean [M], covariance [M, M]), and much faster."""
+    weight = np.exp(_log_prior(shape[1]))
     weight /= weight.sum()
     residual = weight.sum(axis=(1, 2)) @ SPREADS**2
     arm = weight.sum(axis=(0, 2)) @ SPREADS**2
@@ -183,6 +204,53 @@ def _prior(shape: tuple[int, int], rise: FloatArray, bend: float) -> tuple[Float
     same_arm = np.kron(np.eye(N), np.ones((S, S)))
     covariance = np.tile(state, (N, N)) + arm * same_arm + residual * np.eye(N * S)
     return np.tile(steep * rise, N), covariance
+
+
+class Rest(NamedTuple):
+    """What is known of states and arms once the residuals are integrated out, by their spread r.
+
+    basis: [M, m] the curvature's eigenvectors;  pull: [m] along them;  keep: [r, m] the share of
+    a direction that is not the residual's;  by_state, by_arm: [m, S], [m, N] what states and arms
+    have in common, along them
+    of_states, of_arms, of_both: curvatures [r, S, S], [r, N, N], [r, N, S]
+    states, arms: their pulls [r, S], [r, N];  log: [r] evidence
+    """
+
+    basis: FloatArray
+    pull: FloatArray
+    keep: FloatArray
+    by_state: FloatArray
+    by_arm: FloatArray
+    of_states: FloatArray
+    of_arms: FloatArray
+    of_both: FloatArray
+    states: FloatArray
+    arms: FloatArray
+    log: FloatArray
+
+
+class ArmParts(NamedTuple):
+    """The arm parts given the states, by the spreads r and a, in a basis of their own.
+
+    basis: [r, N, n];  variance, mean: [r, a, n];  on_states: [r, a, n, S] how the mean changes with
+    the state parts;  of_states, states: curvature and pull that are left for these; log: [r, a]
+    """
+
+    basis: FloatArray
+    variance: FloatArray
+    mean: FloatArray
+    on_states: FloatArray
+    of_states: FloatArray
+    states: FloatArray
+    log: FloatArray
+
+
+class StateParts(NamedTuple):
+    """The state parts by all three spreads: mean [r, a, t, S], covariance, and log evidence."""
+
+    mean: FloatArray
+    covariance: FloatArray
+    log: FloatArray
 
 
 def _posterior(
@@ -196,82 +264,117 @@ def _posterior(
 
     The parts of theta = state[s] + arm[n] + residual are integrated out one after the other, the
     largest first, each for all its spreads at once: in the eigenbasis of what is known of it.
-    Axes: r, a, t the spreads of residual, arm and state part; m arm-states in their eigenbasis.
+    A state part of spread t has the mean t * rise [S] and deviates from it by t * bend.
     """
+    rest = without_residuals(curvature, pull, shape)
+    arms = given_states(rest)
+    states = state_parts(arms, rise, bend)
+    log = states.log + _log_prior(shape[1])
+    weight = np.exp(log - log.max())
+    return average(rest, arms, states, weight / weight.sum())
+
+
+def without_residuals(curvature: FloatArray, pull: FloatArray, shape: tuple[int, int]) -> Rest:
+    """Integrate the residuals out of exp(pull' theta - theta' curvature theta / 2)."""
     N, S = shape
-    M = N * S
-    variance = SPREADS**2
-    values, Q = np.linalg.eigh(curvature)
-    h = pull @ Q
-    by_state, by_arm = (Q.reshape(N, S, M).sum(axis=axis).T for axis in (0, 1))  # [M, S], [M, N]
-
-    v = variance[:, None]
-    keep = 1 / (1 + v * np.maximum(values, 0))  # [r, m]
-    log = 0.5 * (np.log(keep) + v * keep * h**2).sum(axis=1)
-    known = (values * keep)[:, :, None]
-    H_state = by_state.T @ (known * by_state)
-    H_arm = by_arm.T @ (known * by_arm)
-    H_both = by_arm.T @ (known * by_state)
-    h_state, h_arm = (keep * h) @ by_state, (keep * h) @ by_arm
-
-    values, E = np.linalg.eigh(H_arm)
-    turned = E.transpose(0, 2, 1)
-    G, g = turned @ H_both, (turned @ h_arm[:, :, None])[:, :, 0]
-    v = variance[:, None]
-    scale = v / (1 + v * np.maximum(values, 0)[:, None])  # [r, a, N]
-    log = log[:, None] + 0.5 * (
-        scale * g[:, None] ** 2 - np.log1p(v * np.maximum(values, 0)[:, None])
-    ).sum(axis=2)
-    arm_on_state = -scale[..., None] * G[:, None]  # [r, a, N, S]: what arms take on, per state
-    H_state = H_state[:, None] + G.transpose(0, 2, 1)[:, None] @ arm_on_state
-    h_state = h_state[:, None] - ((scale * g[:, None])[:, :, None] @ G[:, None])[:, :, 0]
-
-    v = bend**2 * variance[1:, None]  # [t, 1]
-    prior = SPREADS[1:, None] * rise / v  # [t, S]
-    precision = H_state[:, :, None] + np.eye(S) / v[..., None]  # [r, a, t, S, S]
-    state_cov = np.linalg.inv(precision)
-    h_state = h_state[:, :, None] + prior
-    state = (state_cov @ h_state[..., None])[..., 0]
-    log = log[:, :, None] + 0.5 * (
-        (state * h_state).sum(axis=3) - np.linalg.slogdet(precision)[1] - S * np.log(v[:, 0])
+    known, basis = np.linalg.eigh(curvature)
+    along = pull @ basis
+    by_state, by_arm = (basis.reshape(N, S, -1).sum(axis=axis).T for axis in (0, 1))
+    variance = SPREADS[:, None] ** 2
+    keep = 1 / (1 + variance * np.maximum(known, 0))
+    left = (known * keep)[:, :, None]
+    return Rest(
+        basis=basis,
+        pull=along,
+        keep=keep,
+        by_state=by_state,
+        by_arm=by_arm,
+        of_states=by_state.T @ (left * by_state),
+        of_arms=by_arm.T @ (left * by_arm),
+        of_both=by_arm.T @ (left * by_state),
+        states=(keep * along) @ by_state,
+        arms=(keep * along) @ by_arm,
+        log=0.5 * (np.log(keep) + variance * keep * along**2).sum(axis=1),
     )
-    log -= 0.5 * (prior**2 * v).sum(axis=1)
-    log += _log_prior()
-    w = np.exp(log - log.max())
-    w /= w.sum()
 
-    # Back again: theta is linear in (state, 1), whose second moments are these.
-    second = np.empty((*w.shape[:2], S + 1, S + 1))
-    second[..., :S, :S] = np.einsum("rat,ratij->raij", w, state_cov)
-    second[..., :S, :S] += np.einsum("rat,rati,ratj->raij", w, state, state)
-    second[..., S, :S] = second[..., :S, S] = np.einsum("rat,rati->rai", w, state)
-    second[..., S, S] = w.sum(axis=2)
-    arms = by_arm @ E  # [r, M, N]
-    line = np.empty((*w.shape[:2], M, S + 1))
-    line[..., :S] = by_state + arms[:, None] @ arm_on_state
-    line[..., S] = variance[:, None, None] * h
-    line[..., S] += (arms[:, None] @ (scale * g[:, None])[..., None])[..., 0]
-    line *= keep[:, None, :, None]
+
+def given_states(rest: Rest) -> ArmParts:
+    """Integrate the arm parts out, given the state parts."""
+    known, basis = np.linalg.eigh(rest.of_arms)  # [r, n], [r, N, n]
+    turned = basis.transpose(0, 2, 1)
+    both, pull = turned @ rest.of_both, (turned @ rest.arms[:, :, None])[:, :, 0]
+    spread = SPREADS[:, None] ** 2
+    told = 1 + spread * np.maximum(known, 0)[:, None]  # [r, a, n]
+    variance = spread / told
+    mean = variance * pull[:, None]
+    on_states = -variance[..., None] * both[:, None]
+    return ArmParts(
+        basis=basis,
+        variance=variance,
+        mean=mean,
+        on_states=on_states,
+        of_states=rest.of_states[:, None] + both.transpose(0, 2, 1)[:, None] @ on_states,
+        states=rest.states[:, None] - (mean[:, :, None] @ both[:, None])[:, :, 0],
+        log=rest.log[:, None] + 0.5 * (mean * pull[:, None] - np.log(told)).sum(axis=2),
+    )
+
+
+def state_parts(arms: ArmParts, rise: FloatArray, bend: float) -> StateParts:
+    """The state parts, whose prior mean rises by t * rise."""
+    S = len(rise)
+    variance = (bend * SPREADS[1:, None]) ** 2  # [t, 1]; without states there is nothing to plan
+    prior = SPREADS[1:, None] * rise / variance
+    precision = arms.of_states[:, :, None] + np.eye(S) / variance[..., None]
+    covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
+    pull = arms.states[:, :, None] + prior
+    mean = (covariance @ pull[..., None])[..., 0]
+    evidence = (mean * pull).sum(axis=3) - (prior**2 * variance).sum(axis=1)
+    evidence -= np.linalg.slogdet(precision)[1] + S * np.log(variance[:, 0])
+    return StateParts(mean, covariance, arms.log[:, :, None] + 0.5 * evidence)
+
+
+def average(
+    rest: Rest, arms: ArmParts, states: StateParts, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean [M] and covariance [M, M] of theta, by the weight [r, a, t] of all spreads.
+
+    Given the spreads theta is linear in (state parts, 1), plus what arms and residuals vary.
+    """
+    M, S = len(rest.basis), states.mean.shape[-1]
+    variance = SPREADS**2
+    second = np.empty((*weight.shape[:2], S + 1, S + 1))  # moments of (state parts, 1)
+    second[..., :S, :S] = np.einsum("rat,ratij->raij", weight, states.covariance)
+    second[..., :S, :S] += np.einsum("rat,rati,ratj->raij", weight, states.mean, states.mean)
+    second[..., S, :S] = second[..., :S, S] = np.einsum("rat,rati->rai", weight, states.mean)
+    second[..., S, S] = weight.sum(axis=2)
+    of_arms = rest.by_arm @ arms.basis  # [r, m, n]
+    line = np.empty((*weight.shape[:2], M, S + 1))
+    line[..., :S] = rest.by_state + of_arms[:, None] @ arms.on_states
+    line[..., S] = variance[:, None, None] * rest.pull
+    line[..., S] += (of_arms[:, None] @ arms.mean[..., None])[..., 0]
+    line *= rest.keep[:, None, :, None]
     half = line @ second
     mean = half[..., S].sum(axis=(0, 1))
     flat = (M, -1)
     moments = half.transpose(2, 0, 1, 3).reshape(flat) @ line.transpose(2, 0, 1, 3).reshape(flat).T
-    arms *= keep[:, :, None]
-    arm_variance = np.einsum("rat,ran->rn", w, scale)
-    moments += ((arms * arm_variance[:, None]) @ arms.transpose(0, 2, 1)).sum(axis=0)
-    moments += np.diag(w.sum(axis=(1, 2)) * variance @ keep)
+    of_arms = of_arms * rest.keep[:, :, None]
+    arm_variance = np.einsum("rat,ran->rn", weight, arms.variance)
+    moments += ((of_arms * arm_variance[:, None]) @ of_arms.transpose(0, 2, 1)).sum(axis=0)
+    moments += np.diag(weight.sum(axis=(1, 2)) * variance @ rest.keep)
     covariance = moments - np.outer(mean, mean)
-    return Q @ mean, Q @ covariance @ Q.T
+    return rest.basis @ mean, rest.basis @ covariance @ rest.basis.T
 
 
-def _log_prior() -> FloatArray:
-    """Log prior [r, a, t] of the spreads of residual, arm and state part (the last never 0).
+def _log_prior(n_states: int) -> FloatArray:
+    """Log prior [r, a, t] of the spreads of residual, arm and state part (this one never 0).
 
-    The total is log-normal; which share of it a part has is flat.
+    Their total is about what is usual, with Student's heavy tails (2 degrees of freedom): a few
+    sure answers overrule it. Which share of the total each part has is flat.
     """
-    cell = np.maximum(SPREADS, SPREADS[1] / 2)  # a factor of 2 is one cell: as wide as its spread
-    r, a, t = cell[:, None, None], cell[:, None], cell[1:]
-    total = np.sqrt(r**2 + a**2 + t**2)
-    return np.asarray(
-        SHARE * np.log(r * a * t / total**3) - (np.log2(total / TOTAL) / OCTAVES) ** 2 / 2
-    )
+    cell = np.maximum(SPREADS, SPREADS[1] / 2)  # as wide as its spread: a factor of 2 is one cell
+    parts = np.array(np.meshgrid(cell, cell, cell[1:], indexing="ij"))
+    if n_states == 1:
+        parts = parts[:2]  # one state sets nothing apart
+    total = np.sqrt((parts**2).sum(axis=0))
+    octaves = np.log2(total / USUAL) / OCTAVES
+    return np.asarray(np.log(parts / total).sum(axis=0) - 1.5 * np.log1p(octaves**2 / 2))

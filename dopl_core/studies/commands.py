@@ -96,7 +96,7 @@ def list_(args: argparse.Namespace) -> None:
     found = {one.week: one for one in service.read_lists(store, args.study)}
     if not found:
         raise ValueError(
-            f'study "{args.study}" has no list yet: its first sitting comes first, and can be ended '
+            f'study "{args.study}" has no list yet: its first sitting comes first, and can end '
             "on its page"
         )
     week = args.week or max(found)

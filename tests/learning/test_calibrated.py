@@ -9,7 +9,7 @@ from dopl_core import environments
 from dopl_core.experiments import runs
 from dopl_core.experiments.baselines import Oracle, Random
 from dopl_core.experiments.metrics import kendall
-from dopl_core.experiments.simulator import play
+from dopl_core.experiments.simulator import play, prepare
 from dopl_core.learning import dynamics, preferences
 from dopl_core.learning import latent_classes as classes
 from dopl_core.learning.bandit import Bandit
@@ -46,11 +46,13 @@ def truths(rng, N=20, S=4):
     yield np.clip(np.linspace(0, 0.6, S) + 0.4 * rng.random((N, 1)), 0, 1)
 
 
-def test_90_percent_intervals_of_strengths_cover_their_share():
+@pytest.mark.parametrize("temperature", [1.0, 0.4])
+def test_90_percent_intervals_of_strengths_cover_their_share(temperature):
     rng = np.random.default_rng(0)
     covered = []
     for _ in range(6):
-        for strengths in truths(rng):
+        for truth in truths(rng):
+            strengths = truth / temperature
             for duels in (100, 500, 2500):
                 wins = asked(rng, strengths, duels)
                 reference = preferences.most_compared(wins)
@@ -84,9 +86,79 @@ def test_without_data_everything_is_possible():
     assert (rows.high - rows.low > 0.3).all()
 
 
-def test_the_prior_is_the_posterior_of_no_answers():
-    nothing = preferences._posterior(np.zeros((12, 12)), np.zeros(12), (4, 3))
-    assert preferences._prior_covariance((4, 3)) == pytest.approx(nothing[1])
+@pytest.mark.parametrize(("rise", "bend"), [([0.0, 0.0, 0.0], 1.0), ([-1.0, 0.2, 0.8], 0.5)])
+def test_the_prior_is_the_posterior_of_no_answers(rise, bend):
+    order = np.array(rise), bend
+    nothing = preferences._posterior(np.zeros((12, 12)), np.zeros(12), (4, 3), *order)
+    for found, expected in zip(preferences._prior((4, 3), *order), nothing, strict=True):
+        assert found == pytest.approx(expected)
+
+
+def test_states_from_worst_to_best_rise_before_any_answer_and_answers_overrule_it():
+    belief = preferences.calibrated(np.zeros((18, 18)), 3, None, ordered=True)
+    assert (np.diff(belief.mean, axis=1) > 0.1).all()
+    falling = asked(np.random.default_rng(10), np.tile([2.0, 1.0, 0.0], (6, 1)), 300)
+    belief = preferences.calibrated(falling, 3, None, ordered=True)
+    assert (np.diff(belief.mean, axis=1) < -0.3).all()
+
+
+def test_a_few_answers_tell_how_sure_people_are():
+    rng = np.random.default_rng(11)
+    for temperature in (1.0, 0.3, 0.1):
+        truth = np.tile([0.0, 0.5, 1.0], (10, 1)) / temperature
+        mean = preferences.calibrated(asked(rng, truth, 400), 3, None).mean
+        assert np.ptp(mean.mean(axis=0)) == pytest.approx(1 / temperature, rel=0.4)
+
+
+def test_strengths_from_codes_are_those_from_counts():
+    winners, losers = np.array([5, 5, 1, 3]), np.array([0, 2, 4, 0])
+    wins = np.zeros((6, 6))
+    np.add.at(wins, (winners, losers), 1)
+    mean, sd = preferences.calibrated_strengths(winners, losers, 3, 2)
+    belief = preferences.calibrated(wins, 2, None)
+    assert (mean == belief.mean).all()
+    assert (sd == belief.sd).all()
+
+
+def test_a_sitting_asks_about_all_arms_and_the_further_answers_of_an_epoch_too():
+    bandit = environments.load("cpap")
+    learner = Dopl(20, 3, 8, horizon=2, answers=30, ordered=True)
+    world = SimulatedWorld(bandit, 0, temperature=0.4)
+    prepare(learner, world, 26, 100)
+    assert learner.visits.sum() == 26 * 20
+    assert learner.wins.sum() == 100
+    assert (learner.wins + learner.wins.T).any(axis=0).sum() == 20
+    list(play(learner, world, 2))
+    assert learner.wins.sum() == 100 + 4 * 30
+    learner.replan()
+    twin = Dopl(20, 3, 8, horizon=2, answers=30, ordered=True)
+    twin.restore(learner.state())
+    arms = learner.activate(world.states, 0)
+    duels = learner.duels(world.states, arms, 0)
+    assert (duels == twin.duels(world.states, arms, 0)).all()
+    assert np.isin(duels[:7, ::2], arms).all()
+    assert not np.isin(duels[7:, ::2], arms).all()
+    assert (duels[:, 1] == world.states[duels[:, 0]]).all()
+    assert (duels[:, 0] != duels[:, 2]).all()
+
+
+def test_a_chosen_sitting_leaves_less_unknown_than_one_by_lot():
+    learner, states = Dopl(20, 3, 8, horizon=1), np.arange(20) % 3
+    V = preferences.calibrated(learner.wins, 3, None).covariance
+
+    def left_unknown(duels):
+        asked = np.zeros((len(duels), 60))
+        np.put_along_axis(asked, duels[:, [0]] * 3 + duels[:, [1]], 1, axis=1)
+        np.put_along_axis(asked, duels[:, [2]] * 3 + duels[:, [3]], -1, axis=1)
+        return np.trace(
+            V
+            - V @ asked.T @ np.linalg.solve(asked @ V @ asked.T + 4 * np.eye(len(duels)), asked @ V)
+        )
+
+    rng = np.random.default_rng(0)
+    by_lot = [np.array([rng.choice(20, 2, replace=False) for _ in range(60)]) for _ in range(8)]
+    others = [left_unknown(np.stack([p, states[p]], axis=2).reshape(-1, 4)) for p in by_lot]
+    assert left_unknown(learner.sitting(states, 60)) < min(others)
 
 
 def test_with_many_answers_and_moves_the_truth_is_found():

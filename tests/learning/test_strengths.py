@@ -1,0 +1,99 @@
+"""Each step of the posterior of strengths, beside the same sum done the long way."""
+
+import numpy as np
+import pytest
+
+from dopl_core.learning import preferences
+from dopl_core.learning.preferences import SPREADS
+
+N, S = 4, 3
+STATE = np.tile(np.eye(S), (N, 1))  # [M, S]: theta = STATE state + ARM arm + residual
+ARM = np.kron(np.eye(N), np.ones((S, 1)))
+RISE, BEND = np.array([-1.2, 0.1, 1.1]), 0.5
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """Curvature and pull of some answers."""
+    rng = np.random.default_rng(0)
+    weight = rng.random((N * S, N * S)) * (rng.random((N * S, N * S)) < 0.3)
+    weight = weight + weight.T
+    curvature = np.diag(weight.sum(axis=1)) - weight
+    return curvature, curvature @ rng.normal(size=N * S)
+
+
+def log_gaussian(curvature, pull, variance):
+    """The log of the integral of exp(pull x - x curvature x / 2) over x ~ N(0, variance)."""
+    system = np.eye(len(pull)) + variance @ curvature
+    return (
+        0.5 * pull @ np.linalg.solve(system, variance @ pull) - 0.5 * np.linalg.slogdet(system)[1]
+    )
+
+
+@pytest.mark.parametrize("r", range(len(SPREADS)))
+def test_what_is_left_of_states_and_arms_is_what_residuals_do_not_explain(answers, r):
+    curvature, pull = answers
+    rest = preferences.without_residuals(curvature, pull, (N, S))
+    blurred = np.linalg.inv(np.eye(N * S) + SPREADS[r] ** 2 * curvature)
+    left = curvature @ blurred
+    assert rest.of_states[r] == pytest.approx(STATE.T @ left @ STATE)
+    assert rest.of_arms[r] == pytest.approx(ARM.T @ left @ ARM)
+    assert rest.of_both[r] == pytest.approx(ARM.T @ left @ STATE)
+    assert rest.states[r] == pytest.approx(STATE.T @ blurred.T @ pull)
+    assert rest.arms[r] == pytest.approx(ARM.T @ blurred.T @ pull)
+    variance = SPREADS[r] ** 2 * np.eye(N * S)
+    assert rest.log[r] == pytest.approx(log_gaussian(curvature, pull, variance))
+
+
+@pytest.mark.parametrize(("r", "a"), [(0, 0), (0, 4), (3, 2), (5, 7)])
+def test_the_evidence_of_arms_and_residuals_is_that_of_their_sum(answers, r, a):
+    curvature, pull = answers
+    arms = preferences.given_states(preferences.without_residuals(curvature, pull, (N, S)))
+    variance = SPREADS[r] ** 2 * np.eye(N * S) + SPREADS[a] ** 2 * ARM @ ARM.T
+    assert arms.log[r, a] == pytest.approx(log_gaussian(curvature, pull, variance))
+    left = np.linalg.solve(np.eye(N * S) + curvature @ variance, curvature)
+    assert arms.of_states[r, a] == pytest.approx(STATE.T @ left @ STATE)
+    assert arms.states[r, a] == pytest.approx(
+        STATE.T @ np.linalg.solve(np.eye(N * S) + curvature @ variance, pull)
+    )
+
+
+@pytest.mark.parametrize(("r", "a", "t"), [(0, 0, 1), (2, 0, 3), (1, 5, 2), (4, 4, 6)])
+def test_with_one_choice_of_spreads_the_posterior_is_the_gaussian_one(answers, r, a, t):
+    curvature, pull = answers
+    rest = preferences.without_residuals(curvature, pull, (N, S))
+    arms = preferences.given_states(rest)
+    states = preferences.state_parts(arms, RISE, BEND)
+    weight = np.zeros(states.log.shape)
+    weight[r, a, t - 1] = 1.0
+    mean, covariance = preferences.average(rest, arms, states, weight)
+
+    prior = SPREADS[t] * STATE @ RISE
+    variance = SPREADS[r] ** 2 * np.eye(N * S) + SPREADS[a] ** 2 * ARM @ ARM.T
+    variance = variance + (BEND * SPREADS[t]) ** 2 * STATE @ STATE.T
+    expected = np.linalg.solve(np.eye(N * S) + variance @ curvature, variance)
+    assert covariance == pytest.approx(expected, abs=1e-9)
+    assert mean == pytest.approx(prior + expected @ (pull - curvature @ prior), abs=1e-9)
+    evidence = log_gaussian(curvature, pull - curvature @ prior, variance)
+    evidence += pull @ prior - 0.5 * prior @ curvature @ prior
+    assert states.log[r, a, t - 1] == pytest.approx(evidence)
+
+
+def test_spreads_are_averaged_by_their_evidence(answers):
+    curvature, pull = answers
+    rest = preferences.without_residuals(curvature, pull, (N, S))
+    arms = preferences.given_states(rest)
+    states = preferences.state_parts(arms, RISE, BEND)
+    rng = np.random.default_rng(1)
+    weight = rng.random(states.log.shape)
+    weight /= weight.sum()
+    mean, covariance = preferences.average(rest, arms, states, weight)
+    first, second = np.zeros(N * S), np.zeros((N * S, N * S))
+    for place in np.ndindex(weight.shape):
+        one = np.zeros_like(weight)
+        one[place] = 1.0
+        m, V = preferences.average(rest, arms, states, one)
+        first += weight[place] * m
+        second += weight[place] * (V + np.outer(m, m))
+    assert mean == pytest.approx(first)
+    assert covariance == pytest.approx(second - np.outer(first, first), abs=1e-9)

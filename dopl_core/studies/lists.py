@@ -1,6 +1,6 @@
 """A week's list: who is on it, and why, in numbers that were believed when it was made."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -9,15 +9,15 @@ import numpy as np
 import sqlalchemy as sa
 from scipy.special import ndtr
 
-from dopl_core.learning.bandit import ACT, WAIT, FloatArray
+from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray
 from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import archive, schema
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.episode import Epoch
 from dopl_core.studies.history import Move, corrected, state_label
-from dopl_core.studies.reading import coming_config, study_row
+from dopl_core.studies.reading import coming_config, reported_columns, study_row
 from dopl_core.studies.store import Store
-from dopl_core.studies.whereabouts import last_seen, where
+from dopl_core.studies.whereabouts import first_states, last_seen, where
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,22 @@ class Listed:
 
 @dataclass(frozen=True)
 class WeekList:
-    """The list of a week, the most urgent first; made_at: milliseconds since 1970."""
+    """The list of a week, the most urgent first; made_at: milliseconds since 1970.
+
+    word: what the owner calls a week;  best: the label of the best state
+    """
 
     week: int
     made_at: int
     listed: list[Listed]
     reported: bool
+    word: str = "week"
+    best: str = ""
+
+    @property
+    def by_lot(self) -> bool:
+        """Nothing told anybody apart: all of it was drawn by lot."""
+        return bool(self.listed) and all(one.equal for one in self.listed)
 
 
 def reasons(
@@ -114,7 +124,8 @@ def read_lists(store: Store, study: str) -> list[WeekList]:
         content = archive.from_text(body)
         move = moves[content["week"] - 1]
         known = [_with_outcome(config, entry, move) for entry in content["list"]]
-        found.append(WeekList(content["week"], at, known, move.next_states is not None))
+        reported, best = move.next_states is not None, config.states[-1].label
+        found.append(WeekList(content["week"], at, known, reported, config.epoch_word, best))
     return found
 
 
@@ -134,25 +145,107 @@ LIST_COLUMNS = ("week", "id", "name", "group", "state", "why", "helped", "then")
 def list_rows(week: WeekList) -> list[tuple[str | int | None, ...]]:
     """A list as CSV has it; helped and then are empty until they are reported."""
     return [
-        (week.week, one.id, one.label, one.group, one.state, why(one), _mark(one.helped), one.then)
+        (
+            *(week.week, one.id, one.label, one.group, one.state, why(one, week)),
+            *(None if one.helped is None else int(one.helped), one.then),
+        )
         for one in week.listed
     ]
 
 
-def _mark(helped: bool | None) -> int | None:
-    return None if helped is None else int(helped)
+# Less of a gain, or less sure, is not worth a claim; from QUITE on somebody is quite sure.
+GAIN, SURE, QUITE = 0.05, 0.8, 0.95
 
 
-_GAIN, _SURE = 0.05, 0.8  # less of a gain, or less sure, is not worth a claim
-
-
-def why(one: Listed) -> str:
-    """Why somebody is on a list, in words that are true."""
-    gain = one.with_help - one.without
-    if gain < _GAIN or one.sure < _SURE:
+def why(one: Listed, week: WeekList) -> str:
+    """Why somebody is on a list, in words that are true: a gain that is known, or that none is."""
+    if one.equal:
+        return "As far as is known like others who are not on the list: drawn by lot."
+    if one.with_help - one.without < GAIN or one.sure < SURE:
         return "Not known yet: on the list to find out."
-    how = "quite sure" if one.sure >= 0.95 else "fairly sure"
+    how = "quite sure" if one.sure >= QUITE else "fairly sure"
+    better = "still in the best state" if one.last_seen == week.best else "better off"
     return (
-        f"With help better off next time in {one.with_help:.0%} of such cases, without in "
-        f"{one.without:.0%} ({how})."
+        f"With help {better} next {week.word} in {100 * one.with_help:.0f} of 100 such "
+        f"{week.word}s, without in {100 * one.without:.0f} ({how})."
     )
+
+
+def whereabouts_words(one: Listed, word: str = "week") -> str:
+    """Where somebody was when the list was made, or was last seen."""
+    if one.state is not None:
+        return one.state
+    if one.last_seen is None:
+        return "Unknown: never seen yet"
+    return f"Unknown: last seen {one.last_seen}, {_count(one.weeks_ago, word)} ago"
+
+
+def _count(number: int, word: str) -> str:
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    said = words[number] if number < len(words) else str(number)
+    return f"{said} {word}" + ("" if number == 1 else "s")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where somebody was when a week had ended (None: unknown), and whether they were helped."""
+
+    state: str | None
+    helped: bool
+
+
+def read_week(store: Store, study: str, week: int) -> dict[str, Standing]:
+    """What is known by now of a week that was reported: arm id -> standing; week 0 is the roster.
+
+    Those who had not come yet are not in it.
+    """
+    with store.read() as connection:
+        row = study_row(connection, study)
+        config = coming_config(store, connection, row)
+        moves = archive.read_moves(connection, study)
+        moves = corrected(moves, archive.read_corrections(connection, study), config)
+    if week == 0:
+        states, acted = moves[0].states if moves else first_states(config), set()
+    else:
+        known = moves[week - 1].next_states
+        assert known is not None  # noqa: S101
+        states, acted = known, set(moves[week - 1].acted.tolist())
+    return {
+        config.arms[n].id: Standing(state_label(config, int(state)), n in acted)
+        for n, state in enumerate(states)
+        if state != UNKNOWN or n in acted or config.arms[n].present
+    }
+
+
+def read_cards(store: Store, study: str) -> dict[str, dict[str, str]]:
+    """What cards show of everybody now, with what was reported since the roster."""
+    with store.read() as connection:
+        row = study_row(connection, study)
+        config = coming_config(store, connection, row)
+        fresh = reported_columns(connection, study, row.episode, row.epoch + 1)
+    return {arm.id: arm.columns | fresh.get(arm.id, {}) for arm in config.arms}
+
+
+def report_words(
+    before: Mapping[str, str | None],
+    states: Mapping[str, str | None],
+    listed: Collection[str],
+    helped: Collection[str],
+) -> str:
+    """What a report says, to be looked at before it counts.
+
+    before, states: where everybody was and is, arm id -> label, None (or left out) where unknown
+    """
+    now = {arm: states.get(arm) for arm in before}
+    unknown = sum(state is None for state in now.values())
+    again = sum(state is not None and before[arm] is None for arm, state in now.items())
+    same = sum(state is not None and before[arm] == state for arm, state in now.items())
+    moved = len(now) - unknown - again - same
+    others = len(set(helped) - set(listed))
+    parts = [f"{moved} moved", f"{same} as before", f"{unknown} unknown"]
+    parts += [f"{again} seen again"] * bool(again)
+    parts += [f"{len(set(helped) & set(listed))} of {len(listed)} helped"]
+    parts += [f"{others} helped who {'is' if others == 1 else 'are'} not on the list"] * bool(
+        others
+    )
+    return ", ".join(parts)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playing import ROSTER, STATES, clinic
 
-from dopl_core.studies import cards, service
+from dopl_core.studies import cards, roster, service
 from dopl_core.studies.service import CsvError
 
 ROSTERS = Path(__file__).resolve().parents[2] / "data" / "rosters"
@@ -55,8 +55,8 @@ def test_spreadsheets_ways_of_writing_csv_are_understood(content: bytes) -> None
         ),
         (b"id,state\n,Low\n", "roster.csv row 2: id is empty"),
         (b"id,state\na,Low,3\n", "roster.csv row 2: 3 cells, 2 columns"),
-        ("id,state\nMüller,Low\n".encode("latin-1"), "roster.csv line 2: not UTF-8 text"),
-        ("id,state\na,Low\n".encode("utf-16"), "roster.csv line 1: not UTF-8 text"),
+        (b"\xff\xfei", "roster.csv: not a text file"),
+        (b"id,state\nM\x81ller,Low\n", "roster.csv: not a text file"),
         (b"id,state\na\0,Low\n", "roster.csv: not a text file"),
         (b'id,state\n"a,Low\n', "roster.csv: not a CSV file"),
         (b"PK\x03\x04\x14\x00\x08\x08", "not a text file|not UTF-8|is missing"),
@@ -89,7 +89,7 @@ def test_a_report_gives_states_and_what_is_newly_known() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"id,state\np1,Low\np2,Low\np3,Low\n", 'states.csv: arm "p4" is missing'),
+        (b"id,state,helped\np1,Low,maybe\n", 'states.csv row 2: helped is "maybe": 1 or 0 needed'),
         (b"id,state\np1,Low\np9,Low\n", 'states.csv row 3: id "p9" is not an arm of this study'),
         (b"id,state\np1,Up\n", 'states.csv row 2: state "Up" is not one of'),
     ],
@@ -129,3 +129,98 @@ def test_the_example_report_fits_the_example_roster() -> None:
     report = service.read_report(ROSTERS / "clinic_next_week.csv", config)
     assert set(report.states) == {arm.id for arm in arms}
     assert len(report.columns[arms[0].id]) == 7
+
+
+# --- other people's files
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_files_are_read_however_they_are_encoded(encoding: str) -> None:
+    content = "id,state\nMüller,Low\n".encode(encoding)
+    sheet = roster.open_sheet(content)
+    assert service.read_roster(sheet, STATES)[0].id == "Müller"
+    assert ("Windows" in sheet.notice) == (encoding == "cp1252")
+
+
+@pytest.mark.parametrize(
+    ("columns", "guessed"),
+    [
+        ("id,state,label,group,age", "id,state,label,group,"),
+        ("Patient No,Full name,Ward,Condition,Age", "Patient No,Condition,Full name,Ward,"),
+        ("Nr,Zustand,Called", "Nr,Zustand,,,Called"),
+        ("a,b,c", ",,,,"),
+    ],
+)
+def test_columns_are_guessed_by_their_names(columns: str, guessed: str) -> None:
+    assert ",".join(roster.guess_columns(columns.split(",")).own) == guessed
+
+
+def test_columns_may_be_called_as_the_owner_likes_and_cards_show_those_chosen_in_order() -> None:
+    content = b"Nr,Name,Zustand,age,note,city\n7,Ada,gut,61,x,Ulm\n"
+    columns = roster.Columns("Nr", "Zustand", "Name", "", shown=("city", "age"))
+    (arm,) = service.read_roster(content, ["gut"], columns=columns)
+    assert arm == service.Arm("7", "Ada", "all", "gut", {"city": "Ulm", "age": "61"})
+    assert list(arm.columns) == ["city", "age"]
+
+
+def test_a_state_that_is_empty_is_unknown() -> None:
+    assert service.read_roster(b"id,state\na,\nb,Low\n", STATES)[0].state == ""
+    assert service.states_in(b"id,state\na,\nb,Low\n") == ["Low"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("stabel", "stable", True),
+        ("Stable", "stable", True),
+        ("very  ill", "very-ill", True),
+        ("Moderate", "Modrate", True),
+        ("Moderate", "Moderatee", True),
+        ("Moderate", "Maderate", True),
+        ("kritisch", "Krítisch", True),
+        ("stable", "unstable", False),
+        ("Stage 1", "Stage 2", False),
+        ("low", "lot", False),
+        ("1", "2", False),
+        ("Poor", "Fair", False),
+    ],
+)
+def test_states_that_look_like_misspellings_of_each_other_are_found(
+    one: str, other: str, alike: bool
+) -> None:
+    assert roster.look_alike([one, other]) == ([(one, other)] if alike else [])
+    assert roster.look_alike([other, one]) == ([(other, one)] if alike else [])
+
+
+def test_a_misspelt_state_is_read_as_its_owner_says() -> None:
+    arms = service.read_roster(b"id,state\na,Lwo\nb,Low\n", STATES, spelt={"Lwo": "Low"})
+    assert [arm.state for arm in arms] == ["Low", "Low"]
+
+
+def test_a_report_may_leave_arms_out_and_states_empty_and_say_who_was_helped() -> None:
+    report = service.read_report(b"id,state,helped\np1,High,1\np2,,0\np3,Low,\n", clinic())
+    assert report.states == {"p1": "High", "p2": None, "p3": "Low"}
+    assert report.helped == ["p1"]
+    assert service.read_report(b"id,state\np1,High\n", clinic()).helped is None
+
+
+def test_what_only_lists_have_does_not_come_onto_cards() -> None:
+    content = b"week,id,name,group,state,why,helped,hours\n1,p1,Ada,ward,Low,Unsure,1,9\n"
+    assert service.read_report(content, clinic()).columns == {"p1": {"hours": "9"}}
+
+
+def test_numbers_as_ids_are_known_however_a_spreadsheet_writes_them() -> None:
+    arms = [service.Arm("17", "one", state="Low"), service.Arm("18", "two", state="Low")]
+    config = service.from_roster(arms, STATES, title="T", budget=2)
+    assert service.read_report(b"id,state\n17.0,High\n18,Low\n", config).states == {
+        "17": "High",
+        "18": "Low",
+    }
+
+
+def test_those_who_have_left_may_stay_in_the_file_but_have_no_state() -> None:
+    arms = [service.Arm(f"p{n}", "x", state="Low", present=n < 3) for n in range(4)]
+    config = service.from_roster(arms, STATES, title="T", budget=2)
+    assert "p3" not in service.read_report(b"id,state\np1,Low\np3,\n", config).states
+    with pytest.raises(CsvError, match='row 2: "p3" has left'):
+        service.read_report(b"id,state\np3,Low\n", config)

@@ -12,8 +12,8 @@ from dopl_core.studies import arrays, schema, service
 from dopl_core.studies.service import Store
 from dopl_core.studies.vocabulary import ANSWERS
 
-_processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["dopl_core.studies.rehearse", "psycopg"])
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["dopl_core.studies.rehearse", "psycopg"])
 
 
 def crowd(
@@ -21,7 +21,7 @@ def crowd(
 ) -> ForkServerProcess:
     """Start annotators who note every answer that the service acknowledged."""
     given = (url, study, str(notes), first, annotators, answers, seed)
-    process = _processes.Process(target=_play, args=given, daemon=True)
+    process = processes.Process(target=_play, args=given, daemon=True)
     process.start()
     return process
 

@@ -4,11 +4,12 @@ import random
 import time
 from pathlib import Path
 
+import clinics
 import crowds
 import pytest
-from playing import cpap
+from playing import clinic, cpap
 
-from dopl_core.studies import service
+from dopl_core.studies import archive, arrays, service
 from dopl_core.studies.rehearse import Habits, rehearse
 
 
@@ -64,4 +65,50 @@ def test_killed_at_random_moments_under_load(
     assert went_on.answers == 60
     assert went_on.plans > 0
     crowds.check(store, study, acknowledged)
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_an_owner_killed_twenty_times_loses_nothing_that_was_acknowledged(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    """Reports, corrections, people who come and go, answers: all there, each once, to the bit."""
+    if kind == "sqlite":
+        url = f"sqlite:///{tmp_path}/dopl.db"
+    else:
+        url = request.getfixturevalue("new_postgresql")(request.getfixturevalue("template"))
+    store = service.open_store(url)
+    rules = {"horizon": 1, "answers": 5, "lease_seconds": 0.2, "confidence": "calibrated"}
+    study = service.create_study(store, clinic(**rules))
+    notes, rng = tmp_path / "notes", random.Random(7)
+    for kill in range(20):
+        before = notes.read_text().count("\n") if notes.exists() else 0
+        process = clinics.owner(url, study, notes, kill)
+        while not notes.exists() or notes.read_text().count("\n") == before:  # it has begun
+            assert process.is_alive()
+            time.sleep(0.005)
+        time.sleep(rng.uniform(0, 0.3))
+        process.kill()
+        process.join()
+        assert process.exitcode == -9
+    history = archive.read(store, study)
+    kinds = [event.kind for event in history.events]
+    acknowledged = [line.split() for line in notes.read_text().splitlines()]
+    weeks = [int(what[1]) for what in acknowledged if what[0] == "reported"]
+    assert len(set(weeks)) == len(weeks)
+    assert set(weeks) <= set(range(1, kinds.count("observed") + 1))
+    joined = {what[1] for what in acknowledged if what[0] == "joined"}
+    assert joined <= {arm.id for arm in history.coming.arms}
+    for said, logged in (("left", "arms_left"), ("corrected", "corrected")):
+        assert sum(what[0] == said for what in acknowledged) <= kinds.count(logged)
+    answered = {int(what[1]) for what in acknowledged if what[0] == "answered"}
+    assert len(answered) <= kinds.count("answered")
+    assert len(weeks) > 5
+    assert joined
+    replayed, folded = service.replay_study(store, study), service.load_learner(store, study)
+    assert arrays.digest(replayed.state()) == arrays.digest(folded.state())
+    content = service.export_bundle(store, study)
+    service.delete_study(store, study)
+    service.import_bundle(store, content)
+    assert service.export_bundle(store, study) == content
     store.close()

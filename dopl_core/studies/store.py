@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from dopl_core.studies import schema
 
@@ -20,11 +21,21 @@ FOLDER = Path(__file__).resolve().parent.parent.parent / "data"
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 
 _BUSY_SECONDS = 30
+_CONNECT_SECONDS = 5  # a server that does not answer is said to be down after that
 _MIGRATION_LOCK = 0x646F706C  # "dopl": any number that no other program on the server uses
 
 
+_GONE = (
+    "{}: the database file was removed or replaced while it was open; nothing is saved any more: "
+    "put it back and start dopl again"
+)
+
+
 class StoreError(ValueError):
-    """The database cannot be used as it is: says what is wrong with it and what to do."""
+    """The database cannot be used as it is: says what is wrong with it and what to do.
+
+    Its words may name the server's hosts, users and folders: they are for the owner only.
+    """
 
 
 class StudyError(ValueError):
@@ -36,14 +47,16 @@ class Store:
     """An open database; share it between threads, never across a fork.
 
     clock: seconds since 1970; tests move it.
-    configs: parsed configurations, which never change, by study and digest.
+    configs: parsed configurations by study, digest of the first, and number of changes since.
     """
 
     engine: Engine
     clock: Callable[[], float] = time.time
-    configs: dict[tuple[str, str], Any] = field(default_factory=dict)
+    configs: dict[tuple[str, str, int], Any] = field(default_factory=dict)
     # SQLite's writers poll for their turn, up to 100 ms apart; inside one process a lock is prompt.
     _turn: threading.Lock = field(default_factory=threading.Lock)
+    # The SQLite file that was opened; see _check_file.
+    _file: tuple[int, int] | None = None
 
     @property
     def name(self) -> str:
@@ -66,6 +79,7 @@ class Store:
             if not self.is_sqlite:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
+                self._check_file(connection)
                 yield connection
 
     @contextmanager
@@ -79,7 +93,9 @@ class Store:
         with self._plainly(), turn, self.engine.connect() as connection:
             connection.execution_options(dopl_write="FULL" if promise else "NORMAL")
             with connection.begin():
+                self._check_file(connection)
                 yield connection
+                self._check_file(connection)
 
     @contextmanager
     def _plainly(self) -> Iterator[None]:
@@ -90,6 +106,20 @@ class Store:
             raise
         except DBAPIError as error:
             raise StoreError(f"{self.name}: {_remedy(str(error.orig))}") from error
+        except PoolTimeout as error:
+            raise StoreError(f"{self.name}: too many wait for it at once: try again") from error
+
+    def _check_file(self, connection: Connection) -> None:
+        """Refuse to go on with a SQLite file that is not the one at its path any more.
+
+        One that was removed or replaced takes every commit without a word, and all of them are gone
+        with the process. So it is with the -wal beside it, where commits are first.
+        """
+        if self._file is not None and (
+            _identity(self.name) != self._file
+            or _identity(f"{self.name}-wal") != connection.info["wal"]
+        ):
+            raise StoreError(_GONE.format(self.name))
 
     def close(self) -> None:
         self.engine.dispose()
@@ -104,7 +134,25 @@ def open_store(url: str | None = None, *, clock: Callable[[], float] = time.time
     connect = _sqlite if address.get_backend_name() == "sqlite" else _postgresql
     store = Store(connect(address), clock)
     _update(store)
+    if store.is_sqlite:
+        store.engine.dispose()  # connections made before the tables were
+        store._file = _identity(store.name)
+
+        @event.listens_for(store.engine, "do_connect")
+        def before_connecting(*_: Any) -> None:
+            if _identity(store.name) != store._file:  # SQLite would make a new, empty file
+                raise StoreError(_GONE.format(store.name))
+
     return store
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file is at this path, if any: device and number. Takes microseconds."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _address(url: str) -> URL:
@@ -126,11 +174,19 @@ def _address(url: str) -> URL:
 
 
 def _sqlite(address: URL) -> Engine:
-    folder = Path(str(address.database)).parent
+    file = Path(str(address.database))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"{folder}: the folder cannot be made: {error.strerror}") from None
+        raise StoreError(f"{file.parent}: the folder cannot be made: {error.strerror}") from None
+    left = Path(f"{file}-wal")
+    if left.exists() and not file.exists():
+        # A new file would be made, and the answers in there would be thrown away.
+        raise StoreError(
+            f"{file}: the database file is gone, but {left.name}, where the last answers are, is "
+            "still there: put it back; or remove that too, to begin anew"
+        )
+    _keep_private(file)
     # Autocommit in the driver: transactions are begun below, and nowhere else.
     engine = sa.create_engine(
         address,
@@ -140,8 +196,10 @@ def _sqlite(address: URL) -> Engine:
     )
 
     @event.listens_for(engine, "connect")
-    def connected(connection: Any, _: Any) -> None:
+    def connected(connection: Any, record: Any) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # opens the -wal
+        record.info["wal"] = _identity(f"{file}-wal")
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
@@ -156,9 +214,27 @@ def _sqlite(address: URL) -> Engine:
     return engine
 
 
+def _keep_private(file: Path) -> None:
+    """Make the file, if there is none, and let nobody else on this computer read it.
+
+    SQLite gives the files it makes beside it (-wal, -shm) the same rights.
+    """
+    # An existing file is not opened here: to close it again would, by the rules of POSIX, release
+    # all locks that SQLite has on it in this process.
+    with suppress(OSError):  # what is wrong with the file is said when it is opened
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with suppress(OSError):
+        for one in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
+            if one.exists() and (mode := one.stat().st_mode) & 0o077:
+                one.chmod(mode & 0o700)
+
+
 def _postgresql(address: URL) -> Engine:
+    waits = {} if "connect_timeout" in address.query else {"connect_timeout": _CONNECT_SECONDS}
     try:
-        return sa.create_engine(address, pool_pre_ping=True, pool_size=20, max_overflow=60)
+        return sa.create_engine(
+            address, pool_pre_ping=True, pool_size=20, max_overflow=60, connect_args=waits
+        )
     except (ModuleNotFoundError, NoSuchModuleError):
         raise StoreError(
             'PostgreSQL needs the driver psycopg: pip install "dopl[postgres]"'

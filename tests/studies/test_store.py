@@ -349,7 +349,12 @@ def without_its_wal(file: Path) -> None:
     Path(f"{file}-wal").unlink()
 
 
-@pytest.mark.parametrize("accident", [vanish, replaced, without_its_wal])
+def another_wal(file: Path) -> None:
+    without_its_wal(file)
+    Path(f"{file}-wal").touch()
+
+
+@pytest.mark.parametrize("accident", [vanish, replaced, without_its_wal, another_wal])
 def test_nothing_is_saved_into_a_file_that_is_no_longer_at_its_path(
     sqlite_store: Store, accident: Callable[[Path], None]
 ) -> None:
@@ -369,6 +374,29 @@ def test_nothing_is_saved_into_a_file_that_is_no_longer_at_its_path(
         with pytest.raises(StoreError, match=gone):
             service.list_studies(sqlite_store)
         assert not file.exists()
+
+
+def test_a_new_file_does_not_take_the_place_of_one_that_was_moved_away(sqlite_store: Store) -> None:
+    study = service.create_study(sqlite_store, cpap())
+    one_answer(sqlite_store, study, "Ann")
+    file = Path(sqlite_store.name)
+    moved = file.rename(file.with_name("elsewhere"))
+    with pytest.raises(StoreError, match=r"is gone, but one\.db-wal, where the last answers are"):
+        service.open_store(str(sqlite_store.engine.url))
+    moved.rename(file)
+    one_answer(sqlite_store, study, "Ann")
+    other = service.open_store(str(sqlite_store.engine.url))
+    assert service.get_study(other, study).answers == 2
+    other.close()
+
+
+def test_a_second_look_at_the_database_leaves_the_first_ones_locks(sqlite_store: Store) -> None:
+    """POSIX releases a process's locks on a file when it closes any of its handles."""
+    study = service.create_study(sqlite_store, cpap())
+    stores._sqlite(sqlite_store.engine.url)
+    other = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM studies')"
+    subprocess.run([sys.executable, "-c", other, sqlite_store.name], check=True)
+    one_answer(sqlite_store, study, "Ann")  # and the other did not remove the -wal on leaving
 
 
 def test_an_answer_is_not_promised_when_the_file_vanishes_while_it_is_written(

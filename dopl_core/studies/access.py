@@ -1,18 +1,28 @@
-"""Who may come in: the owner by a key, each annotator by an invite; only their hashes are kept."""
+"""Who may come in: the owner by a key, each annotator by an invite; only their hashes are kept.
+
+The key is shown to the server once, for a session: a random token that a browser keeps in its
+place. Sessions end by themselves after some days, and all at once when a new key is made.
+"""
 
 import hashlib
 import secrets
+import unicodedata
 from dataclasses import dataclass
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 from dopl_core.studies import schema
 from dopl_core.studies.config import check_name
 from dopl_core.studies.reading import study_row
-from dopl_core.studies.store import Store
+from dopl_core.studies.store import Store, StudyError
 
-_OWNER = "owner"
-_keys, _invites = schema.keys.c, schema.invites.c
+OWNER = "Owner"  # the name under which the owner's own answers are kept
+SESSION_SECONDS = 7 * 24 * 3600
+
+_OWNERS_KEY = "owner"
+_MOST_SESSIONS = 50  # the oldest end when more are begun
+_keys, _invites, _sessions = schema.keys.c, schema.invites.c, schema.sessions.c
 
 
 @dataclass(frozen=True)
@@ -26,13 +36,26 @@ class Invite:
 
 
 def make_owner_key(store: Store) -> str:
-    """A new key, to be shown once; the one before opens nothing any more."""
+    """A new key, to be shown once; the one before and its sessions open nothing any more.
+
+    Of several that are made at once one is valid.
+    """
     key = secrets.token_urlsafe(24)
     with store.write() as connection:
-        connection.execute(sa.delete(schema.keys).where(_keys.name == _OWNER))
-        row = {"name": _OWNER, "key_hash": _hash(key), "made_at": store.now()}
-        connection.execute(sa.insert(schema.keys), row)
+        new = _new_key(store, key)
+        again = {"key_hash": new.excluded.key_hash, "made_at": new.excluded.made_at}
+        connection.execute(new.on_conflict_do_update(index_elements=[_keys.name], set_=again))
+        connection.execute(sa.delete(schema.sessions).where(_sessions.key_hash != _hash(key)))
     return key
+
+
+def first_owner_key(store: Store) -> str | None:
+    """A key, to be shown once, if none was ever made; of several who ask at once one gets it."""
+    key = secrets.token_urlsafe(24)
+    with store.write() as connection:
+        new = _new_key(store, key).on_conflict_do_nothing().returning(_keys.name)
+        made = connection.execute(new).scalar()
+    return key if made else None
 
 
 def has_owner_key(store: Store) -> bool:
@@ -44,14 +67,46 @@ def has_owner_key(store: Store) -> bool:
 def is_owner(store: Store, key: str) -> bool:
     """Whether this is the owner's key."""
     with store.read() as connection:
-        query = sa.select(_keys.key_hash).where(_keys.name == _OWNER)
+        query = sa.select(_keys.key_hash).where(_keys.name == _OWNERS_KEY)
         kept = connection.execute(query).scalar()
     return kept is not None and secrets.compare_digest(kept, _hash(key))
+
+
+def begin_session(store: Store, key: str) -> str | None:
+    """A token for the browser of whoever has the key; None for anybody else."""
+    if not is_owner(store, key):
+        return None
+    token, now = secrets.token_urlsafe(24), store.now()
+    with store.write() as connection:
+        query = sa.select(_sessions.token_hash).order_by(_sessions.until.desc())
+        kept = connection.execute(query.where(_sessions.until > now)).scalars().all()
+        over = _sessions.token_hash.not_in(kept[: _MOST_SESSIONS - 1])
+        connection.execute(sa.delete(schema.sessions).where(over))
+        row = {
+            "token_hash": _hash(token),
+            "key_hash": _hash(key),
+            "until": now + 1000 * SESSION_SECONDS,
+        }
+        connection.execute(sa.insert(schema.sessions), row)
+    return token
+
+
+def has_session(store: Store, token: str) -> bool:
+    """Whether this is a session of the owner: not over, and of the present key."""
+    with store.read() as connection:
+        query = sa.select(_sessions.until).where(_sessions.token_hash == _hash(token))
+        of_key = query.where(_sessions.key_hash == _keys.key_hash, _keys.name == _OWNERS_KEY)
+        until = connection.execute(of_key).scalar()
+    return until is not None and until > store.now()
 
 
 def invite(store: Store, study: str, annotator: str) -> str:
     """A token for one person and one study, to be shown once; it replaces any they had."""
     annotator = check_name(annotator)
+    if _looks_like(annotator) == _looks_like(OWNER):
+        raise StudyError(
+            f'"{annotator}" is the name of the owner\'s own answers: invite by another name'
+        )
     token = secrets.token_urlsafe(16)
     with store.write() as connection:
         study_row(connection, study, lock=True)
@@ -101,6 +156,18 @@ def _revoke(store: Store, study: str, annotator: str) -> sa.Update:
         .where(_invites.revoked_at.is_(None))
         .values(revoked_at=store.now())
     )
+
+
+def _new_key(store: Store, key: str) -> sqlite.Insert | postgresql.Insert:
+    row = {"name": _OWNERS_KEY, "key_hash": _hash(key), "made_at": store.now()}
+    insert = sqlite.insert if store.is_sqlite else postgresql.insert
+    return insert(schema.keys).values(row)
+
+
+def _looks_like(name: str) -> str:
+    """A name without what the eye does not tell apart: case, width, blanks, invisible marks."""
+    kept = (c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c)[0] in "LNPS")
+    return "".join(kept).casefold()
 
 
 def _hash(secret: str) -> str:

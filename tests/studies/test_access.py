@@ -1,8 +1,10 @@
 """Keys and invites: shown once, kept as hashes, revocable."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import sqlalchemy as sa
-from playing import cpap, play
+from playing import Clock, cpap, play
 
 from dopl_core.studies import access, schema, service
 from dopl_core.studies.service import Store, StudyError
@@ -11,7 +13,8 @@ from dopl_core.studies.service import Store, StudyError
 def kept(store: Store) -> str:
     """All text in the tables of access."""
     with store.read() as connection:
-        rows = [connection.execute(sa.select(t)).all() for t in (schema.keys, schema.invites)]
+        tables = (schema.keys, schema.invites, schema.sessions)
+        rows = [connection.execute(sa.select(t)).all() for t in tables]
     return str(rows)
 
 
@@ -64,6 +67,7 @@ def test_a_new_invite_replaces_the_one_before(store: Store) -> None:
 def test_no_secret_is_kept_in_the_database(store: Store) -> None:
     study = service.create_study(store, cpap())
     secrets = [access.make_owner_key(store), access.invite(store, study, "Ann")]
+    secrets.append(access.begin_session(store, secrets[0]) or "")
     assert all(secret not in kept(store) for secret in secrets)
     assert all(len(secret) >= 20 for secret in secrets)
 
@@ -81,3 +85,61 @@ def test_invites_need_a_name_and_a_study(sqlite_store: Store) -> None:
         access.invite(sqlite_store, study, "  ")
     with pytest.raises(StudyError, match='no study "nope"'):
         access.invite(sqlite_store, "nope", "Ann")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Owner", " owner ", "OWNER", "Ｏｗｎｅｒ", "Own\u200ber", "O w n e r", "\u2066Owner\u2069"],
+)
+def test_nobody_is_invited_by_the_name_of_the_owner(sqlite_store: Store, name: str) -> None:
+    study = service.create_study(sqlite_store, cpap())
+    with pytest.raises(StudyError, match="invite by another name"):
+        access.invite(sqlite_store, study, name)
+    assert access.invites(sqlite_store, study) == []
+    access.invite(sqlite_store, study, "Owner's sister")
+
+
+def test_a_session_opens_in_place_of_the_key_until_it_is_over(store: Store, clock: Clock) -> None:
+    key = access.make_owner_key(store)
+    assert access.begin_session(store, key + "x") is None
+    token = access.begin_session(store, key)
+    assert token
+    assert access.has_session(store, token)
+    assert not access.has_session(store, key)
+    assert not access.has_session(store, "")
+    clock.wait(access.SESSION_SECONDS - 1)
+    assert access.has_session(store, token)
+    clock.wait(2)
+    assert not access.has_session(store, token)
+
+
+def test_a_new_key_ends_the_sessions_of_the_old_one(store: Store) -> None:
+    token = access.begin_session(store, access.make_owner_key(store))
+    assert token
+    access.make_owner_key(store)
+    assert not access.has_session(store, token)
+
+
+def test_sessions_do_not_pile_up(sqlite_store: Store, clock: Clock) -> None:
+    key = access.make_owner_key(sqlite_store)
+    tokens = []
+    for _ in range(access._MOST_SESSIONS + 5):
+        tokens.append(access.begin_session(sqlite_store, key) or "")
+        clock.wait(1)
+    opens = [access.has_session(sqlite_store, token) for token in tokens]
+    assert opens == [False] * 5 + [True] * access._MOST_SESSIONS
+
+
+def test_of_keys_made_at_the_same_time_one_is_valid(store: Store) -> None:
+    for _ in range(5):
+        with ThreadPoolExecutor(8) as threads:
+            keys = [threads.submit(access.make_owner_key, store) for _ in range(8)]
+        assert sum(access.is_owner(store, key.result()) for key in keys) == 1
+
+
+def test_of_programs_that_start_at_the_same_time_one_makes_the_first_key(store: Store) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        asked = [threads.submit(access.first_owner_key, store) for _ in range(8)]
+    [key] = [key for found in asked if (key := found.result())]
+    assert access.is_owner(store, key)
+    assert access.first_owner_key(store) is None

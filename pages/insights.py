@@ -4,7 +4,8 @@ import altair as alt
 import streamlit as st
 
 from dopl_core.studies import findings, service
-from dopl_core.studies.findings import Finding
+from dopl_core.studies.csvtext import printable
+from dopl_core.studies.findings import Finding, charted
 from pages._backend import store
 from pages._downloads import csv_button
 from pages._who import owner_only
@@ -29,7 +30,7 @@ chosen = st.selectbox(
 )
 st.query_params["study"] = chosen
 study = studies[chosen]
-states = [state.label for state in study.config.states]
+states = [printable(state.label) for state in study.config.states]
 
 MOST, MOST_GROUPS = 40, 8  # arms and groups in one picture; their data have them all
 
@@ -76,7 +77,7 @@ def people() -> None:
         found = findings.sides(answers)
         axis = "share of left, 95 % interval"
         person = alt.Y("person:N", title=None, sort=None)
-        base = alt.Chart(found.data)
+        base = alt.Chart(charted(found.data))
         half = base.mark_rule(strokeDash=[4, 4]).encode(x=alt.datum(0.5))
         reach = base.mark_rule(size=2).encode(shares("low:Q", axis), alt.X2("high:Q"), person)
         dots = base.mark_point(filled=True, size=70).encode(shares("left_share:Q", axis), person)
@@ -117,7 +118,7 @@ def learner() -> None:
 def dots(found: Finding) -> alt.LayerChart:
     """An arm a line (the most compared ones), its states side by side on it where there are few."""
     few = len(states) <= 4
-    data = findings.most_compared(found.data, MOST)
+    data = charted(findings.most_compared(found.data, MOST))
     base = alt.Chart(data, height=alt.Step(9 if few else 16))
     colour = alt.Color(
         "state:N", sort=states, title=None, legend=alt.Legend(orient="top", columns=4)
@@ -152,9 +153,10 @@ def grid(found: Finding) -> alt.FacetChart:
     if len(states) < 7:
         ink = alt.condition("datum.chance > 0.5", alt.value("white"), alt.value("black"))
         squares += cell.mark_text().encode(alt.Text("chance:Q", format=".0%"), color=ink)
-    groups = found.data.group.drop_duplicates()[:MOST_GROUPS]
+    data = charted(found.data)
+    groups = data.group.drop_duplicates()[:MOST_GROUPS]
     return squares.facet(
-        data=found.data[found.data.group.isin(groups)],
+        data=data[data.group.isin(groups)],
         row=alt.Row("group:N", title=None, sort=None),
         column=alt.Column("action:N", title=None, sort=["left alone", "helped"]),
     )

@@ -2,10 +2,18 @@
 
 import csv
 import io
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 # Excel, LibreOffice and Sheets run what begins with these; a quote itself is quoted to be undone.
 _RISKY = tuple("=+-@\t\r\n|%＝＋－＠'")
+_UNSEEN = (
+    "Cc",
+    "Cf",
+    "Cs",
+    "Zl",
+    "Zp",
+)  # control, format, half characters, line and paragraph ends
 
 
 class CsvError(ValueError):
@@ -22,11 +30,21 @@ def unquote(text: str) -> str:
     return text[1:] if text.startswith("'") else text
 
 
+def printable(text: str) -> str:
+    """Text that a terminal, or one line of a page, shows as it is.
+
+    Without control characters, which move the cursor or change colours, invisible marks that turn
+    text around, and ends of lines, of which Unicode has more than one and chart libraries stumble.
+    """
+    shown = (c if unicodedata.category(c) not in _UNSEEN else " " for c in text)
+    return " ".join("".join(shown).split())
+
+
 def write(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """CSV text: numbers as they are, other text quoted against formulas, None empty."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)  # rows end in CR LF, so that either inside a cell is quoted
-    writer.writerow(columns)
+    writer.writerow([quote(name) for name in columns])
     for row in rows:
         writer.writerow([quote(cell) if isinstance(cell, str) else cell for cell in row])
     return buffer.getvalue()

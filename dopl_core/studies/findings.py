@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from dopl_core.studies.csvtext import printable
 from dopl_core.studies.insights import Helped
 from dopl_core.studies.vocabulary import ANSWERS
 
@@ -178,14 +179,14 @@ def decisions(beliefs: pd.DataFrame) -> Finding:
     """The plan as a table: what it does with each arm in each state."""
     words = beliefs.assign(does=beliefs["index"].map(_how_often))
     order = list(dict.fromkeys(beliefs.state))
-    table = words.pivot_table(
-        "does", ["arm", "label", "group"], "state", aggfunc="first", sort=False
-    )
+    who = ["arm", "label", "group"]
+    table = words.pivot_table("does", who, "state", aggfunc="first", sort=False)
+    table = table[order].set_axis(_apart(order, who), axis="columns")
     always = (beliefs["index"] > 0.5).groupby(beliefs.state).sum()
     title = f'The plan helps most in "{always.idxmax()}": {always.max()} of {beliefs.arm.nunique()}'
     if not always.any():
         title = "The plan prefers nobody yet"
-    return Finding(title, table[order].reset_index())
+    return Finding(title, table.reset_index())
 
 
 def interval(hits: int, of: int) -> tuple[float, float]:
@@ -196,6 +197,26 @@ def interval(hits: int, of: int) -> tuple[float, float]:
         return 0.0, 1.0
     found = binomtest(hits, of).proportion_ci(method="wilson")
     return float(found.low), float(found.high)
+
+
+def _apart(names: list[str], taken: list[str]) -> list[str]:
+    """Names of columns, those that are taken marked: a state may be called "arm"."""
+    apart: list[str] = []
+    for name in names:
+        while name in taken or name in apart:
+            name += " (state)"
+        apart.append(name)
+    return apart
+
+
+def charted(data: pd.DataFrame) -> pd.DataFrame:
+    """A table for a chart: its texts, which become labels and legends, on one line."""
+    texts = data.select_dtypes(["object", "string"]).columns
+    return data.assign(**{name: data[name].map(_on_one_line) for name in texts})
+
+
+def _on_one_line(cell: object) -> object:
+    return printable(cell) if isinstance(cell, str) else cell
 
 
 def _how_often(index: float) -> str:

@@ -134,6 +134,34 @@ def test_decisions_are_a_line_an_arm_and_a_column_a_state():
     assert list(found.data.High) == ["wait", "wait"]
 
 
+def test_a_state_may_have_the_name_of_a_column():
+    states = ["arm", "label", "group", "arm (state)"]
+    beliefs = pd.DataFrame(
+        {
+            **{"arm": "1", "label": "a", "group": "all"},
+            **{"state": states, "index": [1.0, 0.0, 0.0, 0.4]},
+        }
+    )
+    table = findings.decisions(beliefs).data
+    assert table.columns.is_unique
+    assert table.iloc[0].tolist() == [
+        "1",
+        "a",
+        "all",
+        "help",
+        "wait",
+        "wait",
+        "help 40% of the time",
+    ]
+
+
+def test_what_a_chart_says_is_on_one_line():
+    data = pd.DataFrame({"state": ["Low\u2028often", "High"], "mean": [0.5, 1.0]})
+    assert findings.charted(data).state.tolist() == ["Low often", "High"]
+    assert findings.charted(data)["mean"].tolist() == [0.5, 1.0]
+    assert data.state[0] == "Low\u2028often"
+
+
 def test_agreement_is_that_of_pairs_of_people():
     duels = pd.DataFrame({"agreement": [1.0, 0.0, np.nan]})
     assert findings.agreement(duels).title == "Two people say the same 50% of the time"

@@ -62,7 +62,7 @@ class Picture:
 def evidence(config: StudyConfig, side: Side, episode: int, epoch: int) -> Evidence:
     """What there is to look at on one side of a duel: the roster's, or drawn to fit the state."""
     if config.world == "observed":
-        return read(side.columns)
+        return read(side.columns, from_web=getattr(config, "photos_from_web", False))
     return draw(
         config.environment_name,
         [state.label for state in config.states],
@@ -97,12 +97,15 @@ def draw(
     return Evidence()
 
 
-def read(columns: Mapping[str, str]) -> Evidence:
+def read(columns: Mapping[str, str], from_web: bool = False) -> Evidence:
     """Evidence in the owner's roster: a list of numbers is a chart, anything else a fact.
 
     Numbers are a list when a cell holds three or more ("5.1 0 7.2") or when columns are numbered
-    (hours_1, hours_2, hours_3). A column named photo is shown as a picture if it is an https or
-    data address, and only then: any other text might name a file of the server.
+    (hours_1, hours_2, hours_3). A column named photo is shown as a picture if it is a data address,
+    and only then: any other text might name a file of the server.
+
+    from_web: https addresses too; whoever keeps those pictures learns when they are looked at, and
+        from where
     """
     facts: list[Fact] = []
     charts: dict[str, list[float]] = {}
@@ -117,6 +120,11 @@ def read(columns: Mapping[str, str]) -> Evidence:
             charts[_caption(name)] = numbers
         elif name.lower() == "photo" and _PHOTO.fullmatch(text):
             photo = text
+        elif name.lower() == "photo" and _ON_THE_WEB.fullmatch(text):
+            if from_web:
+                photo = text
+            else:
+                facts.append(Fact(_caption(name), "on the web, not shown"))
         elif text:
             facts.append(Fact(_caption(name), text))
     drawn = tuple(Chart(name, tuple(numbers)) for name, numbers in charts.items())
@@ -258,7 +266,8 @@ _PICTURES = (
     ),
 )
 
-_PHOTO = re.compile(r"https://\S+|data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+")
+_PHOTO = re.compile(r"data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+")
+_ON_THE_WEB = re.compile(r"https://\S+")
 _NUMBERED = re.compile(r"(.+?)[ _-]?\d+")
 
 

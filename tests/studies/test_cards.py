@@ -124,9 +124,16 @@ def test_two_numbered_columns_or_words_among_numbers_stay_facts():
     assert not evidence.charts
 
 
-@pytest.mark.parametrize("photo", ["https://clinic.example/7.jpg", "data:image/png;base64,aGk="])
-def test_a_photo_is_a_web_address_or_an_image_in_the_roster(photo):
+def test_a_photo_in_the_roster_is_shown():
+    photo = "data:image/png;base64,aGk="
     assert cards.read({"Photo": photo}) == cards.Evidence(photo=photo)
+
+
+def test_a_photo_on_the_web_is_fetched_only_if_the_owner_says_so():
+    photo = "https://clinic.example/7.jpg"
+    told = cards.Evidence((Fact("Photo", "on the web, not shown"),))
+    assert cards.read({"Photo": photo}) == told
+    assert cards.read({"Photo": photo}, from_web=True) == cards.Evidence(photo=photo)
 
 
 @pytest.mark.parametrize(

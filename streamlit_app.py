@@ -1,28 +1,10 @@
-"""The web app's entrance: which pages there are, and who is shown which."""
+"""The web app: `streamlit run` finds `app` here, and serves entrance.py behind our own door."""
 
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
-from pages._backend import planner, store
-from pages._trouble import said_plainly
-from pages._who import is_owner
+from pages._door import Door
 
-PAGES = Path(__file__).parent / "pages"
-
-st.set_page_config(page_title="DOPL", page_icon=str(PAGES / "icon.svg"), layout="wide")
-st.html(PAGES / "style.css")
-with said_plainly(stop=True):  # a database that is locked, or newer than this program
-    store()
-planner()
-
-home = st.Page(PAGES / "home.py", title="Home", icon=":material/home:", default=True)
-annotate = st.Page(PAGES / "annotate.py", title="Annotate", icon=":material/balance:")
-studies = st.Page(PAGES / "studies.py", title="Studies", icon=":material/groups:")
-insights = st.Page(PAGES / "insights.py", title="Insights", icon=":material/insights:")
-simulate = st.Page(PAGES / "simulate.py", title="Simulate", icon=":material/play_circle:")
-
-if "invite" in st.query_params or not is_owner():
-    st.navigation([home, annotate], position="hidden").run()
-else:
-    st.navigation([home, annotate, studies, insights, simulate], position="top").run()
+app = st.App(Path(__file__).parent / "entrance.py", middleware=[Middleware(Door)])

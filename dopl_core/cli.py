@@ -39,18 +39,20 @@ def app(args: argparse.Namespace) -> None:
     """Start the web app; on any address but this computer's own, the owner needs a key."""
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "streamlit_app.py")]
     address = _option(args.streamlit, "server.address")
-    if address not in (None, "localhost", "127.0.0.1", "::1"):
+    environment = dict(os.environ)
+    if args.key or address not in (None, "localhost", "127.0.0.1", "::1"):
         from dopl_core.studies import access, service
 
-        if access.has_owner_key(store := service.open_store()):
-            print("The owner's link was printed when it was made; `dopl key` makes a new one.")
+        environment["DOPL_ASK_FOR_KEY"] = "1"
+        if made := access.first_owner_key(service.open_store()):
+            _print_link(made, "localhost" if address is None else address, args.streamlit)
         else:
-            _print_link(access.make_owner_key(store), address, args.streamlit)
-    sys.exit(subprocess.call(command + args.streamlit, cwd=ROOT))
+            print("The owner's link was printed when it was made; `dopl key` makes a new one.")
+    sys.exit(subprocess.call(command + args.streamlit, cwd=ROOT, env=environment))
 
 
 def key(args: argparse.Namespace) -> None:
-    """Make a new key for the owner; the one before opens nothing any more."""
+    """Make a new key for the owner; the one before, and who came in by it, is out."""
     from dopl_core.studies import access, service
 
     _print_link(access.make_owner_key(service.open_store()), args.address, [])
@@ -95,7 +97,13 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         return sub
 
-    command("app", app).epilog = "All options are streamlit's: --server.port 8600 ..."
+    sub = command("app", app)
+    sub.epilog = "All other options are streamlit's: --server.port 8600 ..."
+    sub.add_argument(
+        "--key",
+        action="store_true",
+        help="ask for the owner's key on this computer too: behind a proxy or a tunnel",
+    )
     sub = command("key", key)
     sub.add_argument("--address", help="where the app can be reached, for the link")
     experiment_commands.add(command)

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dopl_core.studies import csvtext
+from pages._who import owners_check
 
 
 def csv_button(
@@ -16,8 +17,23 @@ def csv_button(
 
     options: of st.download_button
     """
-    content = (lambda: csv(table())) if callable(table) else csv(table)
+    content = made_for_owner(lambda: csv(table())) if callable(table) else csv(table)
     st.download_button(label, content, name, "text/csv", **options)
+
+
+def made_for_owner(make: Callable[[], str | bytes]) -> Callable[[], str | bytes]:
+    """What a button downloads, made when it is clicked; and only if the owner still is the owner.
+
+    It is made outside of the page, whose guard is not asked then.
+    """
+    check = owners_check()
+
+    def content() -> str | bytes:
+        if not check():
+            raise PermissionError("only the owner downloads this")
+        return make()
+
+    return content
 
 
 def csv(table: pd.DataFrame) -> str:

@@ -1,15 +1,34 @@
-"""Who is here: the owner, or an annotator with a link. Every page begins with one of the guards."""
+"""Who is here: the owner, or an annotator with a link. Every page begins with one of the guards.
 
+What was true when a page was opened may not be so any more: an invite is revoked, a key replaced.
+So every click and every look asks again, by what this visit came in with and not by what its
+address says meanwhile.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import NoReturn
 
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from dopl_core.studies import access
+from dopl_core.studies import access, service
 from pages._backend import store
+from pages._door import is_at_home, session_in
 
-LOCAL = ("localhost", "127.0.0.1", "::1")
-OWNER = "Owner"  # the name under which the owner's own answers are kept
+Check = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A person's place at the duels of a study.
+
+    is_valid: whether what they came in by still opens it
+    """
+
+    study: str
+    name: str
+    is_valid: Check
 
 
 def owner_only() -> None:
@@ -22,8 +41,8 @@ def owner_only() -> None:
         )
 
 
-def seat() -> tuple[str, str] | None:
-    """A page's guard: the study to answer and the person's name, or None: the owner is to choose.
+def seat() -> Seat | None:
+    """A page's guard: whose duels of which study are answered, or None: the owner is to choose.
 
     Both are read from the link, so that a reload or another device shows the same duel.
     """
@@ -32,42 +51,39 @@ def seat() -> tuple[str, str] | None:
     if token is None:
         owner_only()
         study = st.query_params.get("study")
-        return (study, OWNER) if study else None
-    invite = access.who(store(), token)
+        return Seat(study, access.OWNER, owners_check()) if study else None
+    seats = st.session_state.setdefault("seats", {})
+    try:
+        invite = access.who(store(), token)
+    except service.StoreError:
+        if token in seats:  # the duel stays on the page; a click asks again
+            return seats[token]
+        raise
     if invite is None:
+        seats.pop(token, None)
         _turn_away("This link opens nothing any more. Ask whoever sent it for a new one.")
-    return invite.study, invite.annotator
-
-
-def still_invited() -> bool:
-    """Whether the link that opened this page has not been revoked since."""
-    token = st.query_params.get("invite")
-    return token is None or access.who(store(), token) is not None
+    found = Seat(invite.study, invite.annotator, lambda: access.who(store(), token) is not None)
+    seats[token] = found
+    return found
 
 
 def is_owner() -> bool:
-    """Everybody on this computer is; from elsewhere, whoever has shown the owner's key."""
-    headers = st.context.headers
-    if st.get_option("server.address") in LOCAL and "X-Forwarded-For" not in headers:
-        return True
-    if "owner" not in st.session_state:
-        given = st.query_params.get("key")
-        key = given or st.context.cookies.get("dopl_owner", "")
-        st.session_state.owner = bool(key) and access.is_owner(store(), key)
-        if given and st.session_state.owner:
-            st.session_state.cookie = key
-    if key := st.session_state.pop("cookie", None):
-        _keep_in_a_cookie(key)
-    return bool(st.session_state.owner)
+    """Everybody on this computer is; from elsewhere, whoever has come in by the owner's key."""
+    return owners_check()()
 
 
-def _keep_in_a_cookie(key: str) -> None:
-    """Take the key out of the address, and keep it where a reload, a new session, finds it."""
-    del st.query_params["key"]
-    cookie = f"dopl_owner={key}; path=/; max-age=31536000; SameSite=Strict"
-    secure = "(location.protocol === 'https:' ? '; Secure' : '')"
-    script = f"<script>document.cookie = '{cookie}' + {secure}</script>"
-    st.html(script, unsafe_allow_javascript=True)
+def owners_check() -> Check:
+    """Whether this visit is the owner's, to be asked at any time, outside of the page too."""
+    headers, peer = _handshake()
+    if is_at_home(headers, peer):
+        return lambda: True
+    token = session_in(headers)
+    return lambda: bool(token) and access.has_session(store(), token)
+
+
+def _handshake() -> tuple[Mapping[str, str], str | None]:
+    """What the browser sent when this visit began, and its address (None on this computer)."""
+    return st.context.headers, st.context.ip_address
 
 
 def _turn_away(words: str) -> NoReturn:
@@ -77,7 +93,7 @@ def _turn_away(words: str) -> NoReturn:
 
 
 def _run_the_entrance_first() -> None:
-    """Go to streamlit_app.py if it has not been run yet.
+    """Go to entrance.py if it has not been run yet.
 
     On a fresh server Streamlit runs pages/name.py by itself when /name is the first request, for
     the sake of apps without st.navigation; this is what st.navigation does to end that.

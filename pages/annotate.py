@@ -7,12 +7,12 @@ from pathlib import Path
 import streamlit as st
 
 from dopl_core.studies import findings, service
-from dopl_core.studies.service import Ask, Finished, Waiting
+from dopl_core.studies.service import Ask, Finished, StoreError, Waiting
 from pages._backend import planner, store
 from pages._downloads import csv_button
 from pages._duels import make_trial, open_duels, show_pair
-from pages._trouble import safely, said_plainly, show_trouble
-from pages._who import seat, still_invited
+from pages._trouble import safely, said_plainly, show, show_trouble
+from pages._who import seat
 from pages._words import plain
 
 KEYS = Path(__file__).parent / "keys.js"
@@ -32,13 +32,19 @@ if here is None:
             open_duels(make_trial())
     st.stop()
 
-study_id, me = here
-with said_plainly(stop=True):
-    config = service.get_study(store(), study_id).config
+study_id, me = here.study, here.name
 # What this page remembers between clicks. poll: seconds until the board looks again by itself, or
-# None;  note: the line under the cards;  shown: the impression on the page, and since when;
-# taken_back: the last impression (or round) at which undo was clicked;  paused, revoked: flags
+# None;  note: the line under the cards;  reply: what the board shows;  shown: the impression on the
+# page, and since when;  taken_back: the last impression (or round) at which undo was clicked;
+# paused: a flag;  config: of the study, for as long as the database cannot be asked
 mine = st.session_state.setdefault(f"seat {study_id} {me}", {"poll": None, "note": ""})
+with said_plainly(stop=True):
+    try:
+        mine["config"] = service.get_study(store(), study_id).config
+    except StoreError:
+        if "config" not in mine:
+            raise
+config = mine["config"]
 
 WAITS = {
     "others": "Others are still answering the last pairs of this round.",
@@ -49,12 +55,19 @@ WAITS = {
 }
 
 
+def clicked(do: Callable[..., None]) -> Callable[..., None]:
+    """A callback: what was said of the click before is gone, and who lost the seat does nothing."""
+
+    def act(*args: object) -> None:
+        mine["note"] = ""
+        if here.is_valid():
+            do(*args)
+
+    return safely(act, allowed=lambda: True)
+
+
 def choose(ask: Ask, outcome: str) -> None:
     """One click: on disk before anything is drawn."""
-    if not still_invited():
-        mine["revoked"] = True
-        return
-    mine["note"] = ""
     took = int(1000 * (time.monotonic() - mine["shown"][1]))
     receipt = service.answer(store(), ask.impression, outcome, response_ms=took)
     mine["note"] = receipt.message
@@ -68,43 +81,53 @@ def choose(ask: Ask, outcome: str) -> None:
 
 def take_back(impression: int) -> None:
     if mine.get("taken_back") != impression:  # a double click takes back one answer
-        mine["note"] = ""
         again = service.undo(store(), study_id, me)
         mine["taken_back"] = impression
         mine["note"] = "Taken back. Here it is again." if again else "Too late to take it back."
 
 
 def skip_practice() -> None:
-    mine["note"] = ""
     service.skip_practice(store(), study_id, me)
 
 
 def pause(on: bool) -> None:
-    mine.update(paused=on, shown=(0, 0.0), note="")
+    mine.update(paused=on, shown=(0, 0.0))
 
 
 @st.fragment(run_every=mine["poll"])
 def board() -> None:
-    """What the person sees and does, drawn anew by itself after a click and while it waits."""
-    if mine.get("revoked") or (mine["poll"] and not still_invited()):
-        st.rerun()
-    if mine.get("paused"):
-        st.subheader("Paused", anchor=False)
-        st.markdown("Your answers are saved. Go on now, or come back later by the same link.")
-        st.button("Go on", type="primary", on_click=safely(pause), args=(False,), key="go-on")
-        return
-    with said_plainly(stop=True):
-        reply = next_reply()
-    poll = None
-    if isinstance(reply, Waiting):
+    """What the person sees and does, drawn anew by itself after a click and while it waits.
+
+    Without the database all stays as it is, to be clicked again, until it is back.
+    """
+    down: StoreError | None = None
+    try:
+        if not here.is_valid():
+            st.rerun()  # to be turned away
+        if not mine.get("paused"):
+            with said_plainly(stop=True, but=StoreError):
+                mine["reply"] = next_reply()
+    except StoreError as error:
+        down = error
+    reply, poll = mine.get("reply"), None
+    if down:
+        poll = 1.0
+    elif isinstance(reply, Waiting) and not mine.get("paused"):
         poll = 1.0 if reply.reason in ("others", "plan") else 5.0
     if poll != mine["poll"]:
         mine["poll"] = poll
         st.rerun()
-    show_trouble()
-    if isinstance(reply, Ask):
+    if not show_trouble() and down:
+        show(down)
+    if down:
+        st.caption("Click again, or wait: this page goes on by itself.")
+    if mine.get("paused"):
+        st.subheader("Paused", anchor=False)
+        st.markdown("Your answers are saved. Go on now, or come back later by the same link.")
+        st.button("Go on", type="primary", on_click=clicked(pause), args=(False,), key="go-on")
+    elif isinstance(reply, Ask):
         show_duel(reply)
-    else:
+    elif reply is not None:
         show_rest(reply)
 
 
@@ -134,7 +157,7 @@ def show_duel(ask: Ask) -> None:
             shortcut=which.capitalize(),
             type="primary",
             width="stretch",
-            on_click=safely(choose),
+            on_click=clicked(choose),
             args=(ask, which),
         )
     with st.container(horizontal=True, horizontal_alignment="center"):
@@ -155,12 +178,12 @@ def show_other_buttons(ask: Ask) -> None:
     if ask.can_undo:
         by_key("Undo", f"undo-{number}", "U", take_back, number)
     if ask.purpose == "practice":
-        st.button("Skip practice", key="skip-practice", on_click=safely(skip_practice))
-    st.button("Pause", key="pause", type="tertiary", on_click=safely(pause), args=(True,))
+        st.button("Skip practice", key="skip-practice", on_click=clicked(skip_practice))
+    st.button("Pause", key="pause", type="tertiary", on_click=clicked(pause), args=(True,))
 
 
 def by_key(label: str, key: str, shortcut: str, do: Callable[..., None], *args: object) -> None:
-    st.button(label, key=key, shortcut=shortcut, on_click=safely(do), args=args)
+    st.button(label, key=key, shortcut=shortcut, on_click=clicked(do), args=args)
 
 
 def show_rest(reply: Waiting | Finished) -> None:
@@ -179,7 +202,10 @@ def show_rest(reply: Waiting | Finished) -> None:
 
 def own_numbers() -> None:
     """The person's own answers: how many, how fast, and all of them as CSV."""
-    own = service.answers(store(), study_id, me)
+    try:
+        own = service.answers(store(), study_id, me)
+    except StoreError:
+        return
     given = findings.given(own)
     if given.empty:
         return

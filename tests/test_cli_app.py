@@ -14,10 +14,11 @@ def started(tmp_path, monkeypatch):
     """What would have been started."""
     monkeypatch.setenv("DOPL_DATABASE_URL", f"sqlite:///{tmp_path / 'dopl.db'}")
     monkeypatch.delenv("STREAMLIT_SERVER_ADDRESS", raising=False)
+    monkeypatch.delenv("DOPL_ASK_FOR_KEY", raising=False)
     commands: list[list[str]] = []
 
-    def call(command, cwd):
-        commands.append(command)
+    def call(command, cwd, env):
+        commands.append(command if "DOPL_ASK_FOR_KEY" not in env else [*command, "asks for a key"])
         return 0
 
     monkeypatch.setattr(subprocess, "call", call)
@@ -36,6 +37,7 @@ def run(*words):
 def test_on_this_computer_nothing_asks_for_a_key(started, capsys, words):
     run(*words)
     assert started[0][-len(words) :] == list(words) if words else True
+    assert "asks for a key" not in started[0]
     assert "key=" not in capsys.readouterr().out
     assert not access.has_owner_key(service.open_store())
 
@@ -52,6 +54,13 @@ def test_open_to_the_network_a_key_is_made_and_printed_once(started, capsys, wor
     run(*words)
     assert "key=" not in capsys.readouterr().out
     assert len(started) == 2
+
+
+def test_behind_a_proxy_the_key_is_asked_for_on_this_computer_too(started, capsys):
+    run("--key", "--server.port", "8600")
+    key = re.search(r"http://localhost:8600/\?key=(\S+)", capsys.readouterr().out)[1]
+    assert access.is_owner(service.open_store(), key)
+    assert started[0][-3:] == ["--server.port", "8600", "asks for a key"]
 
 
 def test_the_address_may_come_from_the_environment(started, capsys, monkeypatch):

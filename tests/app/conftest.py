@@ -8,7 +8,7 @@ from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 from dopl_core.studies import service
-from pages import _backend
+from pages import _backend, _door, _who
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,6 +44,10 @@ def _here(tmp_path, monkeypatch):
     monkeypatch.setattr(_backend, "planner", lambda: planner)
     st.cache_resource.clear()
     config.set_option("server.address", "localhost")
+    monkeypatch.delenv("DOPL_ASK_FOR_KEY", raising=False)
+    # What a browser on this computer sends; AppTest has no headers.
+    sent = {"Host": "localhost:8501", "Origin": "http://localhost:8501"}
+    monkeypatch.setattr(_who, "_handshake", lambda: (sent, None))
     yield
     st.cache_resource.clear()
 
@@ -78,4 +82,16 @@ def visit():
 @pytest.fixture
 def router():
     """Open the app at its entrance."""
-    return AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=20)
+    return AppTest.from_file(str(ROOT / "entrance.py"), default_timeout=20)
+
+
+@pytest.fixture
+def come_in(monkeypatch):
+    """Come from elsewhere, with what a browser keeps of the owner's key."""
+
+    def bring(token: str = "") -> None:
+        config.set_option("server.address", "0.0.0.0")  # noqa: S104
+        sent = {"Host": "clinic.example", "Cookie": f"a=b; {_door.COOKIE}={token}"}
+        monkeypatch.setattr(_who, "_handshake", lambda: (sent, "192.0.2.7"))
+
+    return bring

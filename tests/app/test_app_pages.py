@@ -7,13 +7,12 @@ import pytest
 import sqlalchemy as sa
 import streamlit as st
 from page_words import words
-from streamlit import config
 
 from dopl_core.experiments import background as simulations
 from dopl_core.experiments.learners import LEARNERS
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.studies import access, service
-from pages import _duels
+from pages import _downloads, _duels
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("home", "annotate", "studies", "insights", "simulate")
@@ -42,19 +41,41 @@ def test_every_page_opens_on_an_empty_database(visit, name):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_from_elsewhere_every_page_needs_a_key_or_an_invite(visit, study, name):
-    config.set_option("server.address", "0.0.0.0")  # noqa: S104
+def test_from_elsewhere_every_page_needs_a_key_or_an_invite(visit, study, come_in, name):
+    come_in("made-up")
     app = visit(name, study=study)
     assert app.title[0].value == "You need a link"
     assert not app.button
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_owners_key_opens_every_page(visit, store, name):
-    config.set_option("server.address", "0.0.0.0")  # noqa: S104
-    app = visit(name, key=access.make_owner_key(store))
+def test_a_session_of_the_owner_opens_every_page_until_there_is_a_new_key(
+    visit, store, come_in, name
+):
+    come_in(access.begin_session(store, access.make_owner_key(store)))
+    app = visit(name)
     assert app.title[0].value != "You need a link"
-    assert "key" not in app.query_params or name != "home"
+    access.make_owner_key(store)
+    assert app.run().title[0].value == "You need a link"
+
+
+@pytest.mark.parametrize("key", ["pause", "close"])
+def test_a_click_of_somebody_who_was_the_owner_does_nothing(visit, store, study, come_in, key):
+    come_in(access.begin_session(store, access.make_owner_key(store)))
+    app = visit("studies", study=study)
+    access.make_owner_key(store)
+    app.button(key=key).click().run()
+    assert service.get_study(store, study).status == "running"
+    assert app.title[0].value == "You need a link"
+
+
+def test_what_is_downloaded_is_made_for_the_owner_only(store, come_in):
+    come_in(access.begin_session(store, access.make_owner_key(store)))
+    make = _downloads.made_for_owner(lambda: "the table")
+    assert make() == "the table"
+    access.make_owner_key(store)
+    with pytest.raises(PermissionError):
+        make()
 
 
 def test_try_it_makes_a_study_and_opens_its_duels(visit, store, monkeypatch):
@@ -185,6 +206,18 @@ def test_insights_read_the_answers_once_and_fold_the_log_once(visit, store, stud
     assert len([s for s in statements if "plans.arrays" in s]) == 1
 
 
+@pytest.mark.parametrize("names", [("arm", "label", "group"), ("Low\u2028", "=1+1", "index")])
+def test_insights_can_be_seen_whatever_the_states_are_called(visit, store, names):
+    roster = [service.Arm(f"p{n}", f"P{n}", state=names[n % 3]) for n in range(6)]
+    config = service.from_roster(roster, names, title="Names", budget=3, practice=False)
+    study = service.create_study(store, config)
+    ask = service.next_duel(store, study, "Ann")
+    service.answer(store, ask.impression, "left", response_ms=800)
+    app = visit("insights", study=study)
+    assert not app.exception
+    assert "The plan" in words(app)
+
+
 def test_learners_and_designs_to_choose_from_are_those_of_their_tables(visit):
     learners = visit("simulate").multiselect[0]
     assert learners.options == [kind.label for kind in LEARNERS.values()]
@@ -199,3 +232,16 @@ def test_a_simulation_without_learners_is_refused_in_words(visit, monkeypatch):
     app.button[0].click().run()
     assert "no learner is chosen" in words(app).replace("\\", "")
     assert simulations.find_all() == []
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"pid": 1}'])
+def test_a_broken_simulation_is_shown_and_can_be_deleted(visit, tmp_path, content):
+    folder = tmp_path / "runs" / "20260101-000000-aaaa"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(content)
+    app = visit("simulate")
+    assert not app.exception
+    assert "run.json" in words(app).replace("\\", "")
+    app.button(key=f"del-{folder.name}").click().run()
+    assert not folder.exists()
+    assert not app.exception

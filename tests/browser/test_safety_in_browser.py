@@ -1,6 +1,10 @@
 """Who gets in, what a roster can do to a page (nothing), and whether everybody can use it."""
 
 import re
+import threading
+import time
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from acts import choice, expect_answers, open_duels, think
@@ -43,6 +47,57 @@ def test_the_owners_key_opens_everything_leaves_the_address_and_survives_a_reloa
     expect(page).not_to_have_url(re.compile("key="))
     page.goto(f"{guarded.url}/studies")
     expect(page.get_by_role("heading", name="Studies")).to_be_visible()
+
+
+def test_the_owners_key_is_not_in_reach_of_scripts_nor_on_the_way_back(page, guarded):
+    page.goto("about:blank")
+    page.goto(f"{guarded.url}/?key={guarded.key}")
+    expect(page.get_by_role("button", name="Try it now")).to_be_visible()
+    [cookie] = [c for c in page.context.cookies() if c["name"] == "dopl_owner"]
+    assert cookie["httpOnly"]
+    assert cookie["sameSite"] == "Strict"
+    assert cookie["value"] != guarded.key
+    assert 0 < cookie["expires"] - time.time() <= 7 * 24 * 3600 + 60
+    assert "dopl_owner" not in page.evaluate("document.cookie")
+    assert guarded.key not in page.evaluate("JSON.stringify(history.state) + document.referrer")
+    page.go_back()
+    assert guarded.key not in page.url
+
+
+def test_a_name_that_leads_to_this_computer_opens_nothing(browser_type, launched, server):
+    """DNS rebinding: a site's own name, once its address is 127.0.0.1."""
+    mapped = [*launched["args"], "--host-resolver-rules=MAP evil.example 127.0.0.1"]
+    browser = browser_type.launch(**launched | {"args": mapped})
+    page = browser.new_page()
+    page.goto(f"http://evil.example:{server.port}/studies")
+    expect(page.get_by_text("open to the computer it runs on")).to_be_visible()
+    expect(page.get_by_role("heading", name="Studies")).to_have_count(0)
+    browser.close()
+
+
+@pytest.fixture
+def launched(browser_type_launch_args):
+    return browser_type_launch_args
+
+
+@pytest.fixture
+def framed(server, tmp_path):
+    """Another site with our app inside its page."""
+    (tmp_path / "index.html").write_text(f'<iframe src="{server.url}/studies"></iframe>')
+    serve = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    site = ThreadingHTTPServer(("127.0.0.1", 0), serve)
+    threading.Thread(target=site.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{site.server_port}/"
+    site.shutdown()
+    site.server_close()
+
+
+def test_the_app_cannot_be_framed_and_clicked(page, framed):
+    def is_refused(frame):
+        return frame.parent_frame is not None and frame.url.startswith("chrome-error:")
+
+    with page.expect_event("framenavigated", is_refused):
+        page.goto(framed)
 
 
 def test_an_annotators_link_opens_duels_and_nothing_else(page, guarded):
@@ -105,6 +160,35 @@ def test_nothing_in_a_roster_is_rendered_or_fetched(page, server, store):
         expect(page.get_by_text(NASTY).first).to_be_visible()
     assert page.locator("img[src*=evil], img[src=x], a[href*=evil]").count() == 0
     assert not [url for url in requests if not url.startswith((server.url, "data:", "blob:"))]
+
+
+def test_photos_on_the_web_are_not_fetched(page, server, store):
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
+    photo = "https://evil.example/track.png"
+    arms = [Arm(f"p{n}", f"P{n}", state=s, columns={"photo": photo}) for n, s in enumerate("LHLH")]
+    config = service.from_roster(arms, ["L", "H"], title="Photos", budget=4, practice=False)
+    open_duels(page, server, service.create_study(store, config))
+    expect(page.get_by_text("on the web, not shown").first).to_be_visible()
+    assert not [url for url in requests if "evil.example" in url]
+
+
+def test_charts_are_drawn_whatever_the_states_are_called(page, server, store):
+    names = ["Low\u2028often", "High\u2029", "label"]
+    arms = [Arm(f"p{n}", f"P{n}\u2028", f"g{n % 2}\u2028", names[n % 3]) for n in range(6)]
+    config = service.from_roster(arms, names, title="Names", budget=3, practice=False)
+    study = service.create_study(store, config)
+    ask = service.next_duel(store, study, "Ann\u2028")
+    service.answer(store, ask.impression, "left", response_ms=800, too_fast_ms=0)
+    page.goto(f"{server.url}/insights?study={study}")
+    page.get_by_role("tab", name="What the learner believes").click()
+    expect(page.get_by_test_id("stDataFrame").last).to_be_visible()
+    charts = page.get_by_test_id("stVegaLiteChart").filter(visible=True)
+    expect(charts).to_have_count(3)
+    for chart in charts.all():
+        expect(chart.locator("canvas, svg").first).to_be_visible()
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    expect(page.get_by_text("Low often").first).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -18,11 +18,14 @@ annotate = st.Page(PAGES / "annotate.py", title="Annotate", icon=":material/bala
 studies = st.Page(PAGES / "studies.py", title="Studies", icon=":material/groups:")
 insights = st.Page(PAGES / "insights.py", title="Insights", icon=":material/insights:")
 simulate = st.Page(PAGES / "simulate.py", title="Simulate", icon=":material/play_circle:")
+to_read = st.Page(PAGES / "list.py", title="List", icon=":material/list:")
 
 with with_database():
     store()
     planner()
-    if "invite" in st.query_params or not is_owner():
+    if "read" in st.query_params:
+        page = st.navigation([home, to_read], position="hidden")
+    elif "invite" in st.query_params or not is_owner():
         page = st.navigation([home, annotate], position="hidden")
     else:
         page = st.navigation([home, annotate, studies, insights, simulate], position="top")

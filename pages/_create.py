@@ -6,11 +6,11 @@ from typing import Any, get_args
 import streamlit as st
 
 from dopl_core import environments
-from dopl_core.learning.bandit import State
 from dopl_core.learning.dopl import Confidence
 from dopl_core.learning.pair_designs import DESIGNS
-from dopl_core.studies import service
+from dopl_core.studies import roster, service
 from dopl_core.studies.replies import side_of
+from pages import _roster
 from pages._backend import store
 from pages._duels import show_pair
 from pages._trouble import said_plainly
@@ -29,13 +29,14 @@ def form() -> None:
         key="world",
     )
     with said_plainly():
-        config = simulated() if world == "A simulated world" else observed()
-        if config is None:
+        found = (simulated(), None) if world == "A simulated world" else observed()
+        if found is None:
             return
+        config, past = found
         st.markdown("**A duel as annotators see it**")
         preview(config)
         if st.button("Create the study", type="primary", key="create"):
-            study = service.create_study(store(), config)
+            study = service.create_study(store(), config, past)
             st.query_params["study"] = study
             st.rerun()
 
@@ -51,44 +52,92 @@ def simulated() -> service.StudyConfig:
         "states by themselves: for trying things out and for teaching."
     )
     given = questions(name, bandit.title, bandit.question, bandit.noun)
-    return service.from_environment(
-        name, **given, **rules(name, bandit.n_arms, bandit.budget, list(bandit.states))
-    )
+    return service.from_environment(name, **given, **rules(name, bandit.n_arms, bandit.budget))
 
 
-def observed() -> service.StudyConfig | None:
-    """A study of the owner's own cases."""
+def observed() -> tuple[service.StudyConfig, service.Records | None] | None:
+    """A study of the owner's own cases, and their past records; None while something is missing."""
     upload = st.file_uploader(
         "Roster (CSV)",
-        type="csv",
+        type=["csv", "txt", "tsv"],
         key="roster",
-        help="One row a case: id, state, and if you like label, group and anything worth seeing on "
-        "a card. Columns hours_1, hours_2, ... are drawn as a chart.",
+        help="One row a case: an id, a state, and if you like a name, a group and anything worth "
+        "seeing on a card. You choose which column is what.",
     )
     if upload is None:
         st.download_button(
             "An example roster", EXAMPLE.read_bytes(), "clinic.csv", "text/csv", key="example"
         )
         return None
-    content = upload.getvalue()
-    found = service.states_in(content, upload.name)
-    lines = st.text_area(
-        "States, from worst to best, one a line; what they mean after a colon",
-        "\n".join(found),
-        key=f"states {upload.file_id}",
-        help="Put them in order: annotators read them, and practice duels rely on it.",
-    )
-    states = []
-    for line in filter(str.strip, lines.splitlines()):
-        label, _, meaning = line.partition(":")
-        states.append(State(label.strip(), meaning.strip()))
-    arms = service.read_roster(content, states, upload.name)
+    key = upload.file_id
+    sheet = roster.open_sheet(upload.getvalue(), upload.name)
+    columns = _roster.choose_columns(sheet, key)
+    if columns is None:
+        return None
+    found = roster.count_states(sheet, columns=columns)
+    spelt = _roster.settle_spelling(found, f"{key} {columns.state}")
+    if spelt is None:
+        return None
+    right = list(dict.fromkeys(spelt.get(state, state) for state in found))
+    states = _roster.order_states(right, f"{key} {columns.state} {len(right)}")
+    if states is None:
+        return None
+    arms = service.read_roster(sheet, states, columns=columns, spelt=spelt)
+    if len(arms) < 2:
+        raise ValueError(f"{upload.name} has one row: there must be two at least, to compare")
+    if unknown := sum(not arm.state for arm in arms):
+        st.caption(f"{unknown} have no state: it is unknown, and nobody is asked about them.")
     given = questions(
         "roster", Path(upload.name).stem, "Which of these two is doing better?", "case"
     )
-    return service.from_roster(
-        arms, states, **given, **rules("roster", len(arms), max(2, len(arms) // 4), states)
+    given |= weekly()
+    config = service.from_roster(
+        arms, states, **given, **rules("roster", len(arms), max(2, len(arms) // 4))
     )
+    return config, past_records(config)
+
+
+def weekly() -> dict[str, Any]:
+    """What a study of real people has: a word for an epoch, a first sitting, answers a week."""
+    word = st.text_input(
+        "A list is made every",
+        "week",
+        key="word",
+        help="week, month, day, visit: what you call the time from one list to the next",
+    )
+    left, right = st.columns(2)
+    sitting = left.number_input(
+        "Answers before the first list (0: make it at once)",
+        *(0, 10_000, 100),
+        key="sitting",
+        help="A first sitting: annotators compare all of them as they are now, so that the first "
+        "list is no guess. You can end it whenever you like.",
+    )
+    answers = right.number_input(
+        f"Answers wanted each {plain(word)}",
+        *(0, 10_000, 30),
+        key="answers",
+        help="As many as your annotators have time for: an answer takes some seconds.",
+    )
+    return {"epoch_word": word.strip(), "sitting": sitting, "answers": answers}
+
+
+def past_records(config: service.StudyConfig) -> service.Records | None:
+    """What is known from before the study, and how much it says."""
+    with st.expander("Past records: where they were before, and who was helped"):
+        st.markdown(
+            "A CSV with the columns id, when (a date or a number), state and helped (1 or 0). "
+            "The first list is better with them, also with records of people who are not in the "
+            "roster."
+        )
+        upload = st.file_uploader("Past records (CSV)", type=["csv", "txt"], key="history")
+        if upload is None:
+            return None
+        content = roster.decode(upload.getvalue(), upload.name).encode()
+        past = service.read_history(content, config, upload.name)
+        gaps = f", {past.gaps} gaps are not counted" if past.gaps else ", no gaps"
+        st.markdown(f"**{past.moves} moves of {past.arms} {plain(config.noun)}s found**{gaps}.")
+        return past
 
 
 def questions(key: str, title: str, question: str, noun: str) -> dict[str, Any]:
@@ -104,7 +153,7 @@ def questions(key: str, title: str, question: str, noun: str) -> dict[str, Any]:
     }
 
 
-def rules(key: str, arms: int, budget: int, states: list[State]) -> dict[str, Any]:
+def rules(key: str, arms: int, budget: int) -> dict[str, Any]:
     """How the study is played; the defaults are for human beings."""
     left, right = st.columns(2)
     chosen: dict[str, Any] = {
@@ -120,15 +169,18 @@ def rules(key: str, arms: int, budget: int, states: list[State]) -> dict[str, An
 def more_rules(key: str) -> dict[str, Any]:
     """What few owners need to change."""
     left, right = st.columns(2)
-    return {
+    chosen: dict[str, Any] = {
         "ties_allowed": left.checkbox('Allow "equal" as an answer', key=f"ties {key}"),
         "practice": right.checkbox("Begin with three practice duels", True, key=f"prac {key}"),
-        "horizon": left.number_input(
-            "Epochs between plans", 1, 1000, 5 if key != "roster" else 1, key=f"hor {key}"
-        ),
-        "episodes": right.number_input(
-            "Plans in all (0: until you close it)", 0, 10_000, 0, key=f"epi {key}"
-        ),
+    }
+    if key != "roster":  # real people have a list at a time, until their owner ends it
+        chosen |= {
+            "horizon": left.number_input("Epochs between plans", 1, 1000, 5, key=f"hor {key}"),
+            "episodes": right.number_input(
+                "Plans in all (0: until you close it)", 0, 10_000, 0, key=f"epi {key}"
+            ),
+        }
+    return chosen | {
         "repeat_every": left.number_input(
             "Ask everybody one of their own again every so many answers (0: never)",
             *(0, 1000, 0),
@@ -158,9 +210,13 @@ def more_rules(key: str) -> dict[str, Any]:
 def preview(config: service.StudyConfig) -> None:
     """Two cases side by side, in different states where there are some."""
     if config.world == "observed":
-        states = [config.state_number(arm.state) for arm in config.arms]
-        other = next((n for n, state in enumerate(states) if state != states[0]), 1)
-        pair = [(0, states[0]), (other, states[other])]
+        known = [
+            (n, config.state_number(arm.state)) for n, arm in enumerate(config.arms) if arm.state
+        ]
+        if len(known) < 2:
+            return
+        other = next((one for one in known if one[1] != known[0][1]), known[1])
+        pair = [known[0], other]
     else:
         pair = [(0, 0), (1, config.n_states - 1)]
     with st.container(border=True):

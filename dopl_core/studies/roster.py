@@ -37,7 +37,7 @@ _NAMES = {
     "helped": ("helped", "called", "visited", "treated"),
 }
 # Columns of an exported list that say nothing new about an arm.
-_OF_LISTS = ("name", "why", "list", "last seen", "last_seen", "helped", "then", "notes", "week")
+_OF_LISTS = ("name", "why", "last seen", "last_seen", "then", "notes", "week", "was")
 _YES, _NO = ("1", "yes", "true", "x"), ("", "0", "no", "false")
 _SHORTEST = 4  # letters of words whose misspellings can be told from other words
 
@@ -90,21 +90,28 @@ def open_sheet(source: Path | bytes | Sheet, name: str = "roster.csv") -> Sheet:
         return source
     if isinstance(source, Path):
         name, source = source.name, source.read_bytes()
-    text, notice = _text(source, name)
+    text, notice = _decoded(source, name)
     columns, rows = read(text, name)
     if not rows:
         raise CsvError(f"{name} has no arms: one row for each needed")
     return Sheet(name, columns, rows, notice)
 
 
+def decode(content: bytes, name: str) -> str:
+    """The text of an owner's file, however it is encoded."""
+    return _decoded(content, name)[0]
+
+
 def guess_columns(columns: Sequence[str]) -> Columns:
     """Which column is what, by their names; "" where no name tells."""
     left = list(columns)
-    found = {}
+    found: dict[str, str] = {}
     for what, names in _NAMES.items():
         found[what] = next((one for one in _by_likeness(left, names)), "")
         left = [one for one in left if one != found[what]]
-    return Columns(**found)
+    return Columns(
+        found["id"], found["state"], found["label"], found["group"], helped=found["helped"]
+    )
 
 
 def count_states(
@@ -245,7 +252,7 @@ def _known(
     return known
 
 
-def _text(content: bytes, name: str) -> tuple[str, str]:
+def _decoded(content: bytes, name: str) -> tuple[str, str]:
     """A file's text, and what its reader should know about it."""
     notice = ""
     marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

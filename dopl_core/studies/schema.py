@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from dopl_core.studies.vocabulary import OUTCOMES, PURPOSES, STATUSES
 
-VERSIONS = ("0001", "0002", "0003", "0004", "0005")  # oldest first; the last is this program's
+VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006")  # oldest first; the last is ours
 
 metadata = MetaData()
 
@@ -239,4 +239,15 @@ sessions = Table(
     Column("token_hash", Text, primary_key=True),
     Column("key_hash", Text, nullable=False),  # of the key that began it
     Column("until", BigInteger, nullable=False),
+)
+
+# Links to a study's list, for colleagues.
+readers = Table(
+    "readers",
+    metadata,
+    Column("token_hash", Text, primary_key=True),
+    _of_study(),
+    Column("name", Text, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    Column("revoked_at", BigInteger),
 )

@@ -16,7 +16,6 @@ from pages import _downloads, _duels
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("home", "annotate", "studies", "insights", "simulate")
-ROSTER = (ROOT / "data" / "rosters" / "clinic.csv").read_bytes()
 
 
 def test_the_entrance_is_home(router):
@@ -99,30 +98,6 @@ def test_a_study_is_made_from_an_environment_as_the_form_says(visit, store):
     assert app.title[0].value == "Calls in June"
 
 
-def test_a_study_is_made_from_a_roster_with_states_in_the_owners_order(visit, store):
-    app = visit("studies")
-    app.segmented_control(key="world").set_value("My own roster").run()
-    app.file_uploader(key="roster").set_value(("clinic.csv", ROSTER, "text/csv")).run()
-    [area] = [area for area in app.text_area if area.key.startswith("states")]
-    assert area.value.splitlines() == ["High", "Moderate", "Low"]  # as the file mentions them
-    area.set_value("Low: seldom\nModerate\nHigh").run()
-    app.button(key="create").click().run()
-    assert not app.exception
-    [study] = service.list_studies(store)
-    assert [state.label for state in study.config.states] == ["Low", "Moderate", "High"]
-    assert study.config.states[0].description == "seldom"
-    assert study.config.world == "observed"
-
-
-def test_a_roster_that_cannot_be_used_is_refused_before_anything_is_made(visit, store):
-    app = visit("studies")
-    app.segmented_control(key="world").set_value("My own roster").run()
-    app.file_uploader(key="roster").set_value(("x.csv", b"id,state\na,Low\na,Low", "text/csv"))
-    app.run()
-    assert "x.csv row 3" in app.error[0].value.replace("\\", "")
-    assert not [b for b in app.button if b.key == "create"]
-
-
 def test_a_study_is_paused_reopened_and_closed(visit, store, study):
     app = visit("studies", study=study)
     for key, status in (("pause", "paused"), ("reopen", "running"), ("close", "closed")):
@@ -147,19 +122,6 @@ def test_an_invite_link_is_shown_once_and_revoked(visit, store, study):
     revoke.click().run()
     assert access.who(store, token) is None
     assert not app.code
-
-
-def test_an_observed_world_moves_when_the_owner_reports(visit, store):
-    states = ["Low", "Moderate", "High"]
-    roster = service.read_roster(ROSTER, states)
-    config = service.from_roster(
-        roster, states, title="Clinic", budget=3, horizon=2, practice=False
-    )
-    study = service.create_study(store, config)
-    app = visit("studies", study=study)
-    app.button(key="report").click().run()
-    assert not app.exception
-    assert service.get_study(store, study).epoch == 1
 
 
 def test_deleting_needs_a_yes(visit, store, study):

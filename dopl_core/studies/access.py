@@ -24,6 +24,16 @@ _OWNERS_KEY = "owner"
 _MOST_SESSIONS = 50  # the oldest end when more are begun
 _keys, _invites, _sessions = schema.keys.c, schema.invites.c, schema.sessions.c
 
+# Asked at every click and every look: made once.
+_WHO = sa.select(_invites.study, _invites.annotator, _invites.made_at, _invites.revoked_at).where(
+    _invites.token_hash == sa.bindparam("token"), _invites.revoked_at.is_(None)
+)
+_SESSION = sa.select(_sessions.until).where(
+    _sessions.token_hash == sa.bindparam("token"),
+    _sessions.key_hash == _keys.key_hash,
+    _keys.name == _OWNERS_KEY,
+)
+
 
 @dataclass(frozen=True)
 class Invite:
@@ -94,9 +104,7 @@ def begin_session(store: Store, key: str) -> str | None:
 def has_session(store: Store, token: str) -> bool:
     """Whether this is a session of the owner: not over, and of the present key."""
     with store.read() as connection:
-        query = sa.select(_sessions.until).where(_sessions.token_hash == _hash(token))
-        of_key = query.where(_sessions.key_hash == _keys.key_hash, _keys.name == _OWNERS_KEY)
-        until = connection.execute(of_key).scalar()
+        until = connection.execute(_SESSION, {"token": _hash(token)}).scalar()
     return until is not None and until > store.now()
 
 
@@ -131,10 +139,7 @@ def revoke(store: Store, study: str, annotator: str) -> bool:
 def who(store: Store, token: str) -> Invite | None:
     """Whose link this is; None if it is nobody's, or was revoked."""
     with store.read() as connection:
-        query = sa.select(
-            _invites.study, _invites.annotator, _invites.made_at, _invites.revoked_at
-        ).where(_invites.token_hash == _hash(token), _invites.revoked_at.is_(None))
-        row = connection.execute(query).one_or_none()
+        row = connection.execute(_WHO, {"token": _hash(token)}).one_or_none()
     return None if row is None else Invite(*row)
 
 

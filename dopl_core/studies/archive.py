@@ -17,6 +17,7 @@ from dopl_core.studies.episode import planned_learner, practice_duels, sitting_d
 from dopl_core.studies.history import (
     Event,
     History,
+    HistoryError,
     Impression,
     Move,
     Person,
@@ -288,12 +289,14 @@ def _write_impressions(
 
 def _write_people(connection: Connection, history: History, impressions: list[int]) -> None:
     answers: Counter[str] = Counter()
-    last: dict[str, tuple[int, int]] = {}
-    for shown, impression in zip(history.impressions, impressions, strict=True):
-        name = shown.annotator
-        if shown.outcome in ANSWERS and shown.answered_at is not None:
-            answers[name] += shown.purpose in LEARNT
-            last[name] = max(last.get(name, (0, 0)), (shown.answered_at, impression))
+    for shown in history.impressions:
+        answers[shown.annotator] += shown.outcome in ANSWERS and shown.purpose in LEARNT
+    last: dict[str, int] = {}
+    for event in history.events:
+        if event.kind == "answered" and event.impression is not None:
+            shown = history.impressions[event.impression]
+            if shown.outcome in ANSWERS:
+                last[shown.annotator] = impressions[event.impression]
     made = [
         rows.annotator(
             history.study,
@@ -302,7 +305,7 @@ def _write_people(connection: Connection, history: History, impressions: list[in
             practised=person.practised,
             answers=answers[person.name],
             repeats=person.repeats,
-            last=last.get(person.name, (0, None))[1],
+            last=last.get(person.name),
         )
         for person in history.annotators
     ]
@@ -312,7 +315,8 @@ def _write_people(connection: Connection, history: History, impressions: list[in
 def _write_events(
     connection: Connection, history: History, duels: dict[_Key, int], impressions: list[int]
 ) -> None:
-    made = []
+    made: list[rows.Row] = []
+    before: str | None = None
     for seq, event in enumerate(history.events, start=1):
         about: dict[str, Any] = {"outcome": event.outcome, "body": event.body}
         about["annotator"] = event.annotator
@@ -320,8 +324,12 @@ def _write_events(
             shown = history.impressions[event.impression]
             about["impression"] = impressions[event.impression]
             about["duel"] = duels[shown.place, shown.purpose]
-        made.append(rows.event(history.study, seq, event.at, event.kind, **about))
+        made.append(rows.event(history.study, seq, event.at, event.kind, before, **about))
+        before = made[-1]["chain"]
     rows.insert(connection, schema.events, made)
+    s = schema.studies.c
+    last = sa.update(schema.studies).where(s.id == history.study)
+    connection.execute(last.values(chain=before))
 
 
 def _check_missing(connection: Connection, history: History) -> None:
@@ -341,3 +349,23 @@ def from_text(body: str) -> dict[str, Any]:
     """What an event's body says."""
     content: dict[str, Any] = json.loads(body)
     return content
+
+
+def check_chain(store: Store, study: str) -> None:
+    """Refuse a log that is not the one that was written, event by event."""
+    with store.read() as connection:
+        row = study_row(connection, study)
+        e = schema.events.c
+        events = connection.execute(
+            sa.select(schema.events).where(e.study == study).order_by(e.seq)
+        ).mappings()
+        before: str | None = None
+        for number, event in enumerate(events, start=1):
+            if event["seq"] != number:
+                raise HistoryError(f"event {number} is missing from the log")
+            if event["chain"] is not None or before is not None:
+                if event["chain"] != rows.chain(before, dict(event)):
+                    raise HistoryError(f"event {number} of the log is not what was written")
+                before = event["chain"]
+    if row.chain != before:
+        raise HistoryError("events are missing at the end of the log")

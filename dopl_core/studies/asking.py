@@ -11,6 +11,7 @@ from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.turn import Turn, take_turn
 from dopl_core.studies.vocabulary import LEARNT
 
+PLANNER_LEASE = 6.0  # seconds, renewed while a plan is made: a killed planner is soon replaced
 TOO_FAST_MS = 300  # sooner than this after a duel is shown, a click was meant for the one before
 
 _SITTING_MS = 30 * 60 * 1000  # a longer rest begins a new session
@@ -28,7 +29,8 @@ def next_duel(store: Store, study: str, annotator: str) -> Ask | Waiting | Finis
             return Finished(person.answers)
         if turn.status == "paused":
             return _waiting(turn, person, "paused")
-        release(turn, statements.OVERDUE, study=study, now=turn.now)
+        latest = turn.now + int(1000 * turn.config.lease_seconds)
+        release(turn, statements.OVERDUE, study=study, now=turn.now, latest=latest)
         for find in (_open, _practice, _repeat, _queued):
             found = find(turn, person)
             if found is not None:
@@ -59,7 +61,7 @@ def answer(
         shown = turn.run(statements.IMPRESSION, impression=impression).one()
         if shown.outcome is not None and shown.outcome != "expired":
             return Receipt("already", turn.plan_due)
-        if turn.now - shown.shown_at < too_fast_ms:
+        if 0 <= turn.now - shown.shown_at < too_fast_ms:  # less than none: the clock was put back
             return Receipt("too_fast", turn.plan_due)
         event = {
             "annotator": shown.annotator,
@@ -273,6 +275,6 @@ def _ask(turn: Turn, person: _Person, impression: int, duel: Record) -> Ask:
 
 
 def _waiting(turn: Turn, person: _Person, reason: Any) -> Waiting:
-    due = turn.plan_due and not turn.planning
+    due = turn.plan_due and not turn.planning(PLANNER_LEASE)
     undoable = person.undoable is not None
     return Waiting(reason, due, turn.given, turn.asked, person.answers, undoable)

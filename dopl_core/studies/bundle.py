@@ -39,6 +39,7 @@ from dopl_core.studies.history import (
     Person,
     check,
     configs_of_plans,
+    log_digest,
 )
 from dopl_core.studies.old_logs import log_of_old
 from dopl_core.studies.vocabulary import CHANGES, STATUSES
@@ -91,6 +92,8 @@ def read(source: Path | bytes) -> History:
         check(history)
     except HistoryError as error:
         raise CsvError(str(error)) from None
+    if about["schema"] > 2 and about.get("log") != log_digest(history.events):
+        raise CsvError("events.csv: not the log that was exported, by its digest in study.json")
     if about["schema"] > 1 and history.plans:
         if history.arrays is None:
             raise CsvError(f"{_ARRAYS} is missing")
@@ -107,6 +110,7 @@ def _study_json(history: History) -> str:
         "made_at": iso(history.made_at),
         "asked": history.asked,
         "given": history.given,
+        "log": log_digest(history.events),
         "annotators": [
             vars(person) | {"joined_at": iso(person.joined_at)} for person in history.annotators
         ],

@@ -36,6 +36,7 @@ def replay_bundle(source: Path | bytes) -> Dopl:
 
 def replay_study(store: Store, study: str) -> Dopl:
     """The same for a study in the database, whose rows must also agree with its log."""
+    archive.check_chain(store, study)
     history = archive.read(store, study)
     check(history)
     return replay(history)

@@ -66,14 +66,14 @@ def planned(store: Store, connection: Connection, row: Record) -> Dopl:
     return planned_learner(config, arrays)
 
 
-def save_snapshot(turn: Turn, learner: Dopl) -> None:
-    """Keep the answers that a plan was made from, counted; it replaces the study's last."""
+def save_snapshot(turn: Turn, learner: Dopl, seq: int) -> None:
+    """Keep the answers up to an event, which a learner has counted; it replaces the last."""
     at = np.flatnonzero(learner.wins)
     arrays = {"at": at, "wins": learner.wins.ravel()[at], "size": np.array(len(learner.wins))}
     row = {
         "study": turn.study,
-        "seq": turn.seq,
-        "log": _checksum(turn.connection, turn.study, turn.seq),
+        "seq": seq,
+        "log": _checksum(turn.connection, turn.study, seq),
         "digest": digest(arrays),
         "arrays": pack(arrays),
     }
@@ -109,7 +109,8 @@ def _checksum(connection: Connection, study: str, seq: int) -> str:
     said = sa.case(numbers, value=e.outcome, else_=5)
     done = sa.case((e.kind == "answered", 1), else_=2)
     at = sa.cast(e.seq, sa.BigInteger)
-    mixed = ((e.duel * 5 + said) * 1_000_003 + at * 7_919 + done) % 2_147_483_647
+    # Times the event's number: exchanging what was said of two duels changes the sum.
+    mixed = (((e.duel % 1_000_003) * 5 + said) * 2 + done) * (at % 1_000_003) % 2_147_483_647
     query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(mixed), 0)).where(
         e.study == study, e.seq <= seq, e.kind.in_(SAID)
     )

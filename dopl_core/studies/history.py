@@ -3,6 +3,7 @@
 archive.py turns a database into a History and back, bundle.py a zip; replay.py plays one again.
 """
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -218,6 +219,32 @@ def configs_of_plans(config: StudyConfig, events: Iterable[Event]) -> dict[int, 
     return configs
 
 
+def log_digest(events: Iterable[Event]) -> str:
+    """The same for equal logs and only for them."""
+    sha = hashlib.sha256()
+    for event in events:
+        said = [event.at, event.kind, event.annotator, event.impression, event.outcome, event.body]
+        sha.update(json.dumps(said).encode())
+    return sha.hexdigest()
+
+
+def as_counted(events: Sequence[Event]) -> list[Event]:
+    """Events with each plan right after the last event that it knew of.
+
+    Answers that came while a list was being made stand before it in the log, and count after it.
+    """
+    order: list[tuple[int, Event]] = []
+    for seq, event in enumerate(events, start=1):
+        late: list[tuple[int, Event]] = []
+        if event.kind == "planned":
+            heard = event.content.get("heard", seq)
+            while order and order[-1][0] > heard:
+                late.append(order.pop())
+        order.append((seq, event))
+        order += reversed(late)
+    return [event for _, event in order]
+
+
 def week_of(config: StudyConfig, episode: int, epoch: int) -> int:
     """Epochs counted from 1 over all episodes, as owners count them."""
     return (episode - 1) * config.horizon + epoch + 1
@@ -377,7 +404,7 @@ _OUTCOME = {"shown": None, "answered": None, "expired": "expired", "undone": "un
 def _check_answers_used(history: History) -> None:
     """As many answers as each plan says had come before it."""
     count, plans = 0, iter(enumerate(history.plans, start=2))
-    for event in history.events:
+    for event in as_counted(history.events):
         if event.kind == "planned":
             number, plan = next(plans)
             if plan.answers != count:

@@ -10,11 +10,13 @@ import subprocess
 import sys
 import threading
 import traceback
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from dopl_core.studies.running import advance
 from dopl_core.studies.store import open_store
+
+AT_ONCE = 4  # plans of different studies
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -85,15 +87,23 @@ class Planner:
 
 
 def main() -> None:
-    """Make plans until nobody asks any more."""
+    """Make plans until nobody asks any more; a long one does not hold up other studies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server; its end ends this
-    store = open_store()
-    for line in sys.stdin:
+    store, mouth = open_store(), threading.Lock()
+
+    def make(study: str) -> None:
         try:
-            advance(store, line.strip())
+            advance(store, study)
         except Exception:  # one study's trouble is not the others'
             traceback.print_exc()
-        print(line.strip(), flush=True)
+        with mouth:
+            print(study, flush=True)
+
+    with ThreadPoolExecutor(AT_ONCE) as plans:
+        for line in sys.stdin:
+            plans.submit(make, line.strip())
+        plans.shutdown(wait=False, cancel_futures=True)
+        os._exit(0)  # nobody is left who waits
 
 
 if __name__ == "__main__":

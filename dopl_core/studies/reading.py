@@ -1,6 +1,7 @@
 """Reading a study from the database: its row, its configuration, and where it stands."""
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,11 @@ def study_row(connection: Connection, study: str, lock: bool = False) -> Record:
     if row is None:
         raise StudyError(f'there is no study "{study}"')
     return row
+
+
+def now_of(store: Store, row: Record) -> int:
+    """Milliseconds since 1970, by the database's own clock where it has one for all its writers."""
+    return store.now() if row.now is None or store.clock is not time.time else int(row.now)
 
 
 def config_of(store: Store, connection: Connection, row: Record) -> StudyConfig:

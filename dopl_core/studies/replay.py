@@ -18,7 +18,15 @@ from dopl_core.studies.episode import (
     plan_arrays,
     sitting_duels,
 )
-from dopl_core.studies.history import Event, History, Impression, Move, corrected, moves_counted
+from dopl_core.studies.history import (
+    Event,
+    History,
+    Impression,
+    Move,
+    as_counted,
+    corrected,
+    moves_counted,
+)
 from dopl_core.studies.vocabulary import CHANGES, CREDIT, LEARNT, SAID
 from dopl_core.studies.whereabouts import coming_states
 
@@ -34,7 +42,7 @@ def replay(history: History) -> Dopl:
     asked, and how a simulated world moved.
     """
     player = _Player(history)
-    for event in history.events:
+    for event in as_counted(history.events):
         player.take(event)
     return player.learner
 

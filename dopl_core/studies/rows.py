@@ -3,6 +3,7 @@
 Each function gives the values of one row of the table it is named after.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -43,14 +44,26 @@ def annotator(study: str, name: str, joined_at: int, *, practised: bool, **count
     return row | {"answers": 0, "repeats": 0, "last": None} | counters
 
 
-def event(study: str, seq: int, at: int, kind: str, **columns: Any) -> Row:
-    """columns: annotator, impression, duel, outcome; a `body` is written as JSON."""
+def event(
+    study: str, seq: int, at: int, kind: str, before: str | None = None, **columns: Any
+) -> Row:
+    """columns: annotator, impression, duel, outcome; a `body` is written as JSON.
+
+    before: the chain of the event before
+    """
     if kind not in EVENTS:
         raise ValueError(f'event "{kind}" is not one of {", ".join(EVENTS)}')
     if isinstance(columns.get("body"), dict):
         columns["body"] = to_text(columns["body"])
     row = {"study": study, "seq": seq, "at": at, "kind": kind}
-    return row | {name: columns.get(name) for name in _EVENT}
+    row |= {name: columns.get(name) for name in _EVENT}
+    return row | {"chain": chain(before, row)}
+
+
+def chain(before: str | None, event: Row) -> str:
+    """A digest of an event and of all before it; ids, which an import gives anew, are left out."""
+    said = [event[name] for name in ("seq", "at", "kind", "annotator", "outcome", "body")]
+    return hashlib.sha256(f"{before or ''}{to_text(said)}".encode()).hexdigest()
 
 
 def plan(

@@ -2,15 +2,19 @@
 
 import re
 import secrets
+import threading
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 import numpy as np
 import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
 
 from dopl_core.learning.bandit import IntArray
 from dopl_core.learning.dopl import Dopl
-from dopl_core.studies import fold, lists, records, rows, schema, statements
+from dopl_core.studies import asking, fold, lists, records, rows, schema, statements
 from dopl_core.studies.arrays import unpack_arms
 from dopl_core.studies.asking import release
 from dopl_core.studies.changes import Change, changed
@@ -35,10 +39,8 @@ from dopl_core.studies.reading import (
 from dopl_core.studies.records import Records
 from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.turn import Turn, take_turn
-from dopl_core.studies.vocabulary import LEARNT
+from dopl_core.studies.vocabulary import EVENTS, LEARNT, SAID
 from dopl_core.studies.whereabouts import coming_states, first_states
-
-PLANNER_LEASE = 20.0  # seconds; a plan that takes longer is made twice and counted once
 
 
 def create_study(store: Store, config: StudyConfig, history: Records | None = None) -> str:
@@ -70,7 +72,7 @@ def create_study(store: Store, config: StudyConfig, history: Records | None = No
         if episode is None or plan is None:
             turn.asked = _ask(turn, (0, 0), sitting_duels(config), "sitting")
         else:
-            _commit_plan(turn, episode, plan, ())
+            _commit_plan(turn, _Made(episode, plan, now, (), turn.seq))
         turn.write_back()
     return study
 
@@ -111,33 +113,79 @@ def advance(store: Store, study: str) -> bool:
     me = secrets.token_hex(8)
     while True:
         with take_turn(store, study) as turn:
-            if not turn.plan_due or turn.planning or turn.status == "closed":
+            if not turn.plan_due or turn.planning(asking.PLANNER_LEASE) or turn.status == "closed":
                 return False
-            turn.planner, turn.planner_until = me, turn.now + _lease(turn)
-            heard = turn.heard
-        try:
-            with store.read() as connection:
-                row = study_row(connection, study)
-                learner = fold.fold(store, connection, row)
-                config = coming_config(store, connection, row)
-                before = config_of(store, connection, row) if row.episode else None
-                moves = fold.moves_so_far(connection, row, config)
-            episode = begin(config, learner, coming_states(config, moves, before), moves)
-            plan = _plan_row(episode)
-        except BaseException:
-            with take_turn(store, study) as turn:
-                if turn.planner == me:
-                    turn.planner = turn.planner_until = None
-            raise
+            turn.planner, turn.planner_until = me, turn.now + int(1000 * asking.PLANNER_LEASE)
+        with _lease(store, study, me):
+            made = _make_plan(store, study)
         with take_turn(store, study) as turn:
-            mine = turn.planner == me
-            if mine:
+            # Whoever is first with a plan that still holds: no matter whose turn it was.
+            if turn.plan_due and turn.status != "closed" and _still_holds(turn, made):
+                turn.config = made.config
+                _commit_plan(turn, made)
                 turn.planner = turn.planner_until = None
-            if mine and turn.heard == heard and turn.status != "closed":
-                turn.in_force, turn.config = turn.changes, config
-                _commit_plan(turn, episode, plan, moves)
                 return True
         # An answer was taken back meanwhile, or somebody else was faster: look again.
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """A plan that is not written yet: from the log up to event `seq`, with its configuration."""
+
+    episode: Episode
+    row: rows.Row
+    config: StudyConfig
+    moves: Sequence[Move]
+    seq: int
+
+
+def _make_plan(store: Store, study: str) -> _Made:
+    """The next plan from the log as it is."""
+    with store.read() as connection:
+        row = study_row(connection, study)
+        learner = fold.fold(store, connection, row)
+        config = coming_config(store, connection, row)
+        before = config_of(store, connection, row) if row.episode else None
+        moves = fold.moves_so_far(connection, row, config)
+    episode = begin(config, learner, coming_states(config, moves, before), moves)
+    return _Made(episode, _plan_row(episode), config, moves, row.seq)
+
+
+def _still_holds(turn: Turn, made: _Made) -> bool:
+    """Nothing has happened since that the plan should have known.
+
+    In an observed world answers go on coming, and the list does not wait: they count in the next.
+    """
+    if made.row["plan"] != turn.episode + 1:
+        return False
+    late = SAID if turn.config.world == "observed" and turn.episode else ()
+    kinds = [kind for kind, matters in EVENTS.items() if matters and kind not in late]
+    e = schema.events.c
+    since = sa.select(e.seq).where(e.study == turn.study, e.seq > made.seq, e.kind.in_(kinds))
+    return turn.connection.execute(since.limit(1)).first() is None
+
+
+@contextmanager
+def _lease(store: Store, study: str, me: str) -> Iterator[None]:
+    """Keep the right to plan for as long as the block takes, and give it back."""
+    done = threading.Event()
+
+    def renew() -> None:
+        while not done.wait(asking.PLANNER_LEASE / 3):
+            with suppress(ValueError, IntegrityError), take_turn(store, study) as turn:
+                if turn.planner == me:
+                    turn.planner_until = turn.now + int(1000 * asking.PLANNER_LEASE)
+
+    keeper = threading.Thread(target=renew, daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        done.set()
+        keeper.join()
+        with take_turn(store, study) as turn:
+            if turn.planner == me:
+                turn.planner = turn.planner_until = None
 
 
 def _plan_row(episode: Episode) -> rows.Row:
@@ -151,18 +199,20 @@ def _plan_row(episode: Episode) -> rows.Row:
     )
 
 
-def _commit_plan(turn: Turn, episode: Episode, plan: rows.Row, moves: Sequence[Move]) -> None:
+def _commit_plan(turn: Turn, made: _Made) -> None:
     """Write a plan, its epochs and its duels, and begin its episode."""
+    plan, learner = made.row, made.episode.learner
     p = schema.plans.c
     last = sa.and_(p.study == turn.study, p.plan == turn.episode)
     turn.connection.execute(sa.update(schema.plans).where(last).values(arrays=None))
-    made = plan | {"study": turn.study, "made_at": turn.now}
-    rows.insert(turn.connection, schema.plans, [made])
+    row = plan | {"study": turn.study, "made_at": turn.now}
+    rows.insert(turn.connection, schema.plans, [row])
     turn.episode, turn.epoch, turn.asked, turn.given = plan["plan"], 0, 0, 0
     turn.in_force = turn.changes
-    turn.append("planned", body={"plan": plan["plan"], "engine": plan["engine"]})
-    fold.save_snapshot(turn, episode.learner)
-    _open_epochs(turn, episode.learner, episode.epochs, moves)
+    body = {"plan": plan["plan"], "engine": plan["engine"], "heard": made.seq}
+    turn.append("planned", body=body)
+    fold.save_snapshot(turn, learner, made.seq)
+    _open_epochs(turn, learner, made.episode.epochs, made.moves)
 
 
 def _open_epochs(turn: Turn, learner: Dopl, epochs: list[Epoch], moves: Sequence[Move]) -> None:
@@ -241,14 +291,6 @@ def withdraw(turn: Turn, which: sa.ColumnElement[bool]) -> int:
     turn.connection.execute(sa.update(schema.duels).where(missing).values(values))
     turn.asked -= count
     return count
-
-
-def _lease(turn: Turn) -> int:
-    """Milliseconds until a planner is given up: five times the last plan's time, at least."""
-    p = schema.plans.c
-    query = sa.select(p.seconds).where(p.study == turn.study, p.plan == turn.episode)
-    seconds = turn.connection.execute(query).scalar() or 0.0
-    return int(1000 * max(PLANNER_LEASE, 5 * seconds))
 
 
 def _slug(title: str) -> str:

@@ -62,6 +62,7 @@ studies = Table(
     # Events that change the configuration: there are, and those that the last plan was made with.
     Column("changes", Integer, nullable=False, server_default="0"),
     Column("in_force", Integer, nullable=False, server_default="0"),
+    Column("chain", Text),  # of the last event
     Column("planner", Text),  # who is planning, and until when that is believed
     Column("planner_until", BigInteger),
     _one_of("studies", "status", STATUSES),
@@ -92,6 +93,7 @@ events = Table(
     Column("duel", _Id),
     Column("outcome", Text),
     Column("body", Text),  # JSON
+    Column("chain", Text),  # a digest of this and of all events before; none before version 4
 )
 
 plans = Table(

@@ -1,18 +1,42 @@
 """The statements behind every click, made once: building one costs more than running it."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from sqlalchemy import bindparam as given
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
 from dopl_core.studies import schema
 from dopl_core.studies.vocabulary import ANSWERS, CREDIT, LEARNT
 
 _s, _a, _d, _i = schema.studies.c, schema.annotators.c, schema.duels.c, schema.impressions.c
+_e = schema.events.c
 CHANGING = (
     *("title", "status", "seq", "heard", "episode", "epoch", "asked", "given"),
-    *("changes", "in_force", "planner", "planner_until"),
+    *("changes", "in_force", "chain", "planner", "planner_until"),
 )
 
-_study = sa.select(*(c for c in _s if c.name != "config"))
+
+class _Now(FunctionElement[int]):
+    """The time by the clock of PostgreSQL; SQLite has only that of the process."""
+
+    inherit_cache = True
+    name = "now"
+    type = sa.BigInteger()
+
+
+@compiles(_Now, "postgresql")
+def _now_there(*_: Any, **__: Any) -> str:
+    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+
+
+@compiles(_Now, "sqlite")
+def _now_here(*_: Any, **__: Any) -> str:
+    return "NULL"
+
+
+_study = sa.select(*(c for c in _s if c.name != "config"), _Now().label("now"))
 STUDY = _study.where(_s.id == given("study"))
 LOCKED_STUDY = STUDY.with_for_update()
 LOCKED_STUDY_OF = (
@@ -48,10 +72,13 @@ _of_person = sa.and_(_i.study == given("study"), _i.annotator == given("annotato
 
 IMPRESSION = _with_duel.where(_i.id == given("impression"))
 OPEN = _with_duel.where(_of_person, _i.outcome.is_(None)).order_by(_i.id.desc()).limit(1)
+# By the log's own order: a clock may go back.
 BEFORE = (
     sa.select(_i.id)
-    .where(_of_person, _i.outcome.in_(ANSWERS))
-    .order_by(_i.answered_at.desc(), _i.id.desc())
+    .join_from(schema.events, schema.impressions, _e.impression == _i.id)
+    .where(_e.study == given("study"), _e.annotator == given("annotator"))
+    .where(_e.kind == "answered", _i.outcome.in_(ANSWERS))
+    .order_by(_e.seq.desc())
     .limit(1)
 )
 _held = (
@@ -59,7 +86,12 @@ _held = (
     .join_from(schema.impressions, schema.duels, _i.duel == _d.id)
     .where(_i.outcome.is_(None))
 )
-OVERDUE = _held.where(_i.study == given("study"), _i.expires_at < given("now"))
+_late = _held.where(_i.study == given("study"), _i.expires_at < given("now"))
+# More than a lease is left only if the clock was put back.
+_early = _held.where(
+    _i.study == given("study"), _i.expires_at > sa.cast(given("latest"), sa.BigInteger)
+)
+OVERDUE = sa.union_all(_late, _early)
 HELD_BY_OTHERS = _held.where(_i.duel == given("duel"), _i.id != given("impression"))
 OPEN_IN_EPISODE = _held.where(
     _d.study == given("study"), _d.episode == given("episode"), _d.purpose.in_(LEARNT)
@@ -123,7 +155,7 @@ _mine = (
     sa.select(*_place[:3], *_sides)
     .join_from(schema.impressions, schema.duels, _i.duel == _d.id)
     .where(_of_person, _d.purpose.in_(LEARNT), _i.outcome.in_(CREDIT))
-    .order_by(_i.answered_at, _i.id)
+    .order_by(_i.id)
 )
 TO_REPEAT = _mine.offset(given("skip_first")).limit(1)
 DUEL_AT = sa.select(_d.id.label("duel"), *_place, *_sides, sa.null().label("impression")).where(

@@ -13,7 +13,14 @@ from sqlalchemy.engine import Connection, CursorResult
 from dopl_core.studies import rows, statements
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.history import week_of
-from dopl_core.studies.reading import Record, coming_config, config_of, is_plan_due, study_row
+from dopl_core.studies.reading import (
+    Record,
+    coming_config,
+    config_of,
+    is_plan_due,
+    now_of,
+    study_row,
+)
 from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.vocabulary import CHANGES, EVENTS
 
@@ -24,7 +31,7 @@ class Turn:
     def __init__(self, store: Store, connection: Connection, row: Record) -> None:
         self.store, self.connection = store, connection
         self.config = config_of(store, connection, row)
-        self.now = store.now()
+        self.now: int = now_of(store, row)
         self.study: str = row.id
         self.id: str = row.id
         self.config_digest: str = row.config_digest
@@ -38,6 +45,7 @@ class Turn:
         self.given: int = row.given
         self.changes: int = row.changes
         self.in_force: int = row.in_force
+        self.chain: str | None = row.chain
         self.planner: str | None = row.planner
         self.planner_until: int | None = row.planner_until
         self._before = self._values()
@@ -57,10 +65,13 @@ class Turn:
         """The epoch that is open, as owners count."""
         return week_of(self.config, self.episode, self.epoch)
 
-    @property
-    def planning(self) -> bool:
-        """Somebody is making the plan, as far as is known."""
-        return self.planner is not None and (self.planner_until or 0) > self.now
+    def planning(self, lease: float) -> bool:
+        """Somebody is making the plan, as far as is known; lease: seconds that may be left of it.
+
+        More than that is left only if the clock was put back, and says nothing.
+        """
+        left = (self.planner_until or 0) - self.now
+        return self.planner is not None and 0 < left <= 1000 * lease
 
     def run(self, statement: Any, **values: Any) -> CursorResult[Any]:
         """Execute one of statements.py."""
@@ -72,7 +83,9 @@ class Turn:
         if EVENTS[kind]:
             self.heard = self.seq
         self.changes += kind in CHANGES
-        self.run(statements.EVENT, **rows.event(self.study, self.seq, self.now, kind, **columns))
+        row = rows.event(self.study, self.seq, self.now, kind, self.chain, **columns)
+        self.chain = row["chain"]
+        self.run(statements.EVENT, **row)
 
     def write_back(self) -> None:
         after = self._values()

@@ -19,9 +19,9 @@ def owner(url: str, study: str, notes: Path, seed: int):  # type: ignore[no-unty
 
 
 def _run(url: str, study: str, notes: str, seed: int) -> None:
-    from dopl_core.studies import running
+    from dopl_core.studies import asking
 
-    running.PLANNER_LEASE = 0.3  # a planner may be killed, and is not missed for long
+    asking.PLANNER_LEASE = 0.3  # a planner may be killed, and is not missed for long
     file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     store, rng = service.open_store(url), random.Random(seed)
     number = 0

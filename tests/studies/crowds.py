@@ -29,9 +29,9 @@ def crowd(
 def _play(
     url: str, study: str, notes: str, first: int, annotators: int, answers: int, seed: int
 ) -> None:
-    from dopl_core.studies import rehearse, running
+    from dopl_core.studies import asking, rehearse
 
-    running.PLANNER_LEASE = 0.3  # a planner may be killed, and is not missed for long
+    asking.PLANNER_LEASE = 0.3  # a planner may be killed, and is not missed for long
     # Each note is one write to the kernel: it outlives the process.
     file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     rehearse.rehearse(

@@ -1,13 +1,15 @@
 """A study's course: made, observed, planned by exactly one, closed."""
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
 from playing import STATES, Clock, clinic, cpap, play
 
 from dopl_core.learning.bandit import actions
-from dopl_core.studies import arrays, running, schema, service
+from dopl_core.studies import arrays, asking, running, schema, service
 from dopl_core.studies.service import Ask, Store, StudyError, Waiting
 
 
@@ -187,12 +189,12 @@ def test_a_planner_that_died_is_replaced_when_its_lease_has_run_out(
     study = service.create_study(store, cpap())
     answer_open(store, study)
     with running.take_turn(store, study) as turn:  # as a planner does first, then it dies
-        turn.planner, turn.planner_until = "dead", turn.now + 20_000
+        turn.planner, turn.planner_until = "dead", turn.now + 6_000
     assert not service.advance(store, study)
     waiting = service.next_duel(store, study, "Ann")
     assert isinstance(waiting, Waiting)
     assert (waiting.reason, waiting.plan_due) == ("plan", False)
-    clock.wait(21)
+    clock.wait(7)
     waiting = service.next_duel(store, study, "Ann")
     assert isinstance(waiting, Waiting)
     assert waiting.plan_due
@@ -328,3 +330,119 @@ def test_arms_and_states_of_a_roster_are_checked() -> None:
         service.from_roster(arms, STATES, title="T")
     with pytest.raises(StudyError, match="1 states given"):
         service.from_roster([service.Arm("a", "A", state="Low")] * 1, ["Low"], title="T", budget=2)
+
+
+# --- two planners, a clock that goes back, tampering
+
+
+def test_a_plan_longer_than_its_lease_is_made_once_though_two_plan(
+    store: Store, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease is renewed while a plan is made: nobody takes over from a planner that lives."""
+    monkeypatch.setattr(asking, "PLANNER_LEASE", 0.3)
+    real = service.open_store(url)  # on the real clock, which leases run by
+    study = service.create_study(real, cpap())
+    answer_open(real, study)
+    begun, begin = [], running.begin
+
+    def slow(*given: object) -> object:
+        begun.append(threading.get_ident())
+        time.sleep(1.0)
+        return begin(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(running, "begin", slow)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(service.advance, real, study)
+        while not begun:
+            time.sleep(0.01)
+        others = [service.advance(real, study) for _ in range(20) if time.sleep(0.03) is None]
+        assert first.result()
+    assert others == [False] * 20
+    assert len(begun) == 1
+    assert service.get_study(real, study).episode == 2
+    real.close()
+
+
+def test_a_list_does_not_wait_while_answers_keep_coming(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = service.create_study(store, clinic(horizon=1, answers=4, confidence="calibrated"))
+    shown = service.next_duel(store, study, "Ann")
+    assert isinstance(shown, Ask)
+    assert service.observe(store, study, everyone())
+    begin = running.begin
+
+    def meanwhile(*given: object) -> object:
+        made = begin(*given)  # type: ignore[arg-type]
+        service.answer(store, shown.impression, "left", too_fast_ms=0)
+        return made
+
+    monkeypatch.setattr(running, "begin", meanwhile)
+    assert service.advance(store, study)
+    monkeypatch.undo()
+    assert service.plans(store, study).answers.tolist() == [0, 0]  # it counts in the next one
+    service.observe(store, study, everyone("Low"))
+    assert service.advance(store, study)
+    assert service.plans(store, study).answers.tolist() == [0, 0, 1]
+    assert service.replay_study(store, study).wins.sum() == 1
+    content = service.export_bundle(store, study)
+    assert service.replay_bundle(content).wins.sum() == 1
+
+
+def test_a_clock_that_goes_back_an_hour_holds_nothing_up(store: Store, clock: Clock) -> None:
+    study = service.create_study(store, cpap(lease_seconds=60))
+    first = service.next_duel(store, study, "Ann")
+    assert isinstance(first, Ask)
+    service.answer(store, first.impression, "left", too_fast_ms=0)
+    second = service.next_duel(store, study, "Ann")
+    held = service.next_duel(store, study, "Bob")
+    assert isinstance(second, Ask)
+    assert isinstance(held, Ask)
+    clock.wait(-3600)
+    assert service.answer(store, second.impression, "right").saved  # not "too quick" for an hour
+    third = service.next_duel(store, study, "Cy")
+    assert isinstance(third, Ask)
+    taken_back = service.undo(store, study, "Ann")
+    assert taken_back is not None
+    assert taken_back.duel == second.duel  # the last answer by the log, not by the clock
+    with running.take_turn(store, study) as turn:
+        turn.planner, turn.planner_until = "dead", turn.now + 3_600_000
+        assert not turn.planning(asking.PLANNER_LEASE)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("UPDATE events SET outcome = 'right' WHERE study = :study AND seq = :seq", "not what was"),
+        ("DELETE FROM events WHERE study = :study AND seq = :seq", "is missing"),
+        ("UPDATE events SET at = at + 1 WHERE study = :study AND seq = :seq", "not what was"),
+    ],
+)
+def test_a_log_that_was_tampered_with_is_seen(store: Store, change: str, reason: str) -> None:
+    study = service.create_study(store, cpap())
+    play(store, study, 20, undo=0.0)
+    service.replay_study(store, study)
+    e = schema.events.c
+    with store.write() as connection:
+        said = sa.select(e.seq).where(e.study == study, e.outcome == "left").limit(1)
+        seq = connection.execute(said).scalar_one()
+        connection.execute(sa.text(change), {"study": study, "seq": seq})
+    with pytest.raises(ValueError, match=reason):
+        service.replay_study(store, study)
+
+
+def test_exchanging_two_outcomes_is_seen_by_the_snapshots_checksum(store: Store) -> None:
+    study = service.create_study(store, cpap(ratings=1))
+    play(store, study, 60, undo=0.0)
+    kept = service.load_learner(store, study).wins
+    e = schema.events.c
+    with store.write() as connection:
+        for outcome, other in (("left", "right"), ("right", "left")):
+            said = sa.select(sa.func.min(e.seq)).where(e.study == study, e.outcome == outcome)
+            seq = connection.execute(said.where(e.kind == "answered")).scalar_one()
+            here = sa.update(schema.events).where(e.study == study, e.seq == seq)
+            connection.execute(here.values(outcome=f"{other} "))
+        for word in ("left", "right"):
+            now = sa.update(schema.events).where(e.study == study, e.outcome == f"{word} ")
+            connection.execute(now.values(outcome=word))
+    assert (service.load_learner(store, study).wins != kept).any()

@@ -1,4 +1,6 @@
-"""Version 4: studies that live. Who was really helped, changes of a study, and first sittings."""
+"""Version 4: studies that live. Who was really helped, changes of a study, first sittings; and
+events are chained, so that tampering is seen.
+"""
 
 import re
 
@@ -14,6 +16,8 @@ _AFTER = "purpose IN ('policy', 'sitting', 'repeat', 'gold', 'practice')"
 
 def upgrade() -> None:
     op.add_column("epochs", sa.Column("helped", sa.LargeBinary))
+    op.add_column("events", sa.Column("chain", sa.Text))
+    op.add_column("studies", sa.Column("chain", sa.Text))
     for name in ("changes", "in_force"):
         op.add_column("studies", sa.Column(name, sa.Integer, nullable=False, server_default="0"))
     if op.get_bind().dialect.name == "sqlite":

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dopl_core.experiments import commands as experiment_commands
 from dopl_core.studies import commands as study_commands
+from dopl_core.studies.csvtext import printable
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "tests" / "benchmarks"
@@ -30,7 +31,7 @@ def main(argv: list[str] | None = None) -> None:
     try:
         run(args)
     except (ValueError, OSError) as error:
-        sys.exit(f"dopl: {error}")
+        sys.exit(f"dopl: {printable(str(error))}")
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -77,3 +77,9 @@ def test_a_new_key_replaces_the_old_one(started, capsys):
     store = service.open_store()
     assert access.is_owner(store, new)
     assert not access.is_owner(store, old)
+
+
+def test_what_is_wrong_is_said_without_moving_the_cursor(started):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["export", "\x1b[2Jno-such"])
+    assert ended.value.code == 'dopl: there is no study " [2Jno-such"'

@@ -67,6 +67,45 @@ def test_trouble_is_gone_when_the_next_click_succeeds(visit, store, study, monke
     assert is_said(app, "Saved.")
 
 
+def test_what_is_wrong_with_the_database_is_for_the_owner_and_the_log(
+    visit, store, study, monkeypatch, come_in, caplog
+):
+    secret = "postgresql://dopl@db.clinic.example/dopl: connection refused"
+    token = access.invite(store, study, "Ann")
+    come_in()
+    app = visit("annotate", invite=token)
+    click(app, "left-")
+    assert is_said(app, "Saved.")
+    broken(monkeypatch, service, "answer", service.StoreError(secret))
+    click(app, "left-")
+    assert is_said(app, f"Not saved. {_trouble.DOWN}")
+    assert "Saved." not in [text.value for text in app.text]
+    assert "clinic.example" not in words(app)
+    assert secret in caplog.text
+
+
+def test_without_the_database_the_duel_stays_on_the_page(visit, store, study, monkeypatch, come_in):
+    token = access.invite(store, study, "Ann")
+    come_in()
+    app = visit("annotate", invite=token)
+    before = [b.key for b in app.button]
+    with monkeypatch.context() as while_down:
+        for module, name in (
+            (service, "answer"),
+            (service, "next_duel"),
+            (service, "get_study"),
+            (access, "who"),
+        ):
+            broken(while_down, module, name, service.StoreError("down"))
+        click(app, "left-")
+        assert is_said(app, "Not saved.")
+        assert is_said(app, "this page goes on by itself")
+        assert [b.key for b in app.button] == before
+    click(app, "left-")
+    assert is_said(app, "Saved.")
+    assert service.get_study(store, study).answers == 1
+
+
 def test_trouble_stays_for_some_seconds_on_a_page_that_draws_itself_anew(visit, study, monkeypatch):
     now = 1000.0
     monkeypatch.setattr(_trouble.time, "monotonic", lambda: now)

@@ -41,6 +41,16 @@ def owner_only() -> None:
         )
 
 
+def owner_still() -> None:
+    """A fragment's guard: it is run without its page, whose guard turns away who lost the key."""
+    try:
+        if is_owner():
+            return
+    except service.StoreError:
+        pass  # the page says so
+    st.rerun()
+
+
 def seat() -> Seat | None:
     """A page's guard: whose duels of which study are answered, or None: the owner is to choose.
 

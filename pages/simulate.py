@@ -12,7 +12,7 @@ from dopl_core.experiments.learners import LEARNERS
 from dopl_core.learning.dopl import Confidence
 from pages._downloads import csv_button
 from pages._trouble import safely, said_plainly, show_trouble
-from pages._who import owner_only
+from pages._who import owner_only, owner_still
 from pages._words import plain
 
 owner_only()
@@ -110,6 +110,7 @@ running = any(everything[name].status == "running" for name in compared)
 
 @st.fragment(run_every=1.0 if running else None)
 def results() -> None:
+    owner_still()
     show_trouble()
     try:
         shown = [simulations.find(name) for name in compared]

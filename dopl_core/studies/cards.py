@@ -62,7 +62,7 @@ class Picture:
 def evidence(config: StudyConfig, side: Side, episode: int, epoch: int) -> Evidence:
     """What there is to look at on one side of a duel: the roster's, or drawn to fit the state."""
     if config.world == "observed":
-        return read(side.columns, from_web=getattr(config, "photos_from_web", False))
+        return read(side.columns, from_web=config.photos_from_web)
     return draw(
         config.environment_name,
         [state.label for state in config.states],

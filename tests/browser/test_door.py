@@ -181,6 +181,20 @@ def test_a_new_key_ends_the_visits_that_came_by_the_old_one(guarded):
     visit.close()
 
 
+def test_a_new_key_ends_the_clicks_and_looks_of_an_open_page_too(guarded):
+    folder = guarded.folder / "runs" / "20260101-000000-aaaa"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text("{")
+    visit = Visit(guarded.port, {"Cookie": signed_in(guarded)})
+    visit.run(page="simulate")
+    button, fragment = visit.button(f"del-{folder.name}")
+    access.make_owner_key(guarded.store)
+    assert STRANGER in visit.run("", "simulate", fragment)
+    assert STRANGER in visit.run("", "simulate", fragment, button)
+    assert folder.exists()
+    visit.close()
+
+
 # --- revoked while the page is open
 
 

@@ -126,7 +126,9 @@ def edit_card(study: Study) -> None:
     cards = lists.read_cards(store(), study.id)
     draft = draft_of(study)
     names = {arm.id: called(arm.label, arm.id) for arm in study.config.arms if arm.present}
-    who = st.selectbox("Whose card?", list(names), format_func=names.get, index=None, key="card-of")
+    who = st.selectbox(
+        "Whose card?", list(names), format_func=names.get, index=None, key="whose-card"
+    )
     if who is None:
         st.caption("What you change is sent with your next report, and is on cards from then on.")
         return
@@ -134,7 +136,7 @@ def edit_card(study: Study) -> None:
     if not known:
         st.markdown("The roster has no columns for cards.")
         return
-    fresh = fields(list(known), known, f"card-{who}")
+    fresh = fields(list(known), known, f"fresh-{who}")
     if st.button("Keep for the next report", key="edit-card"):
         draft.columns[who] = {c: text for c, text in fresh.items() if text != cards[who].get(c)}
         say_done(f"{names[who]}: the card changes with the next report.")

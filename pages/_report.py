@@ -1,5 +1,6 @@
 """The report of a week: where everybody is now and who was helped, looked at before it counts."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -111,10 +112,11 @@ def by_hand(study: Study, week: int) -> None:
     rows("Everybody else", others[:most], study, week, before, of=len(others))
     if len(others) > most:
         st.button(f"Show {min(AT_ONCE, len(others) - most)} more", on_click=show_more, key="more")
-    missing = len(before) - len(draft.states)
+    missing = sum(arm not in draft.states for arm in before)
     said = lists.report_words(_said(draft, before), draft.states, list(first), draft.helped)
-    st.markdown(f"So far: {said}{f', **{missing} not said yet**' if missing else ''}.")
-    st.button("Check the report", type="primary", key="check", on_click=check, args=(study, week))
+    with st.container(key="foot", horizontal=True, vertical_alignment="center"):
+        st.button("Check the report", "check", type="primary", on_click=check, args=(study, week))
+        st.markdown(f"{said}{f', **{missing} not said yet**' if missing else ''}.")
 
 
 def show_more() -> None:
@@ -141,17 +143,19 @@ def rows(
     labels = [state.label for state in study.config.states]
     options = [*range(len(labels)), UNKNOWN]
     draft = draft_of(study)
+    box = st.container(key=f"rows-{title.split()[0]}")
     for arm in arms:
         place = f"{study.id}-{week}-{study.config.arm_number(arm.id)}"
         state, helped = f"state-{place}", f"helped-{place}"
         # The draft is what counts: another tab may have changed it.
         st.session_state[state] = _option(draft, arm.id, labels)
         st.session_state[helped] = arm.id in draft.helped
-        with st.container(horizontal=True, vertical_alignment="center", key=f"report-{place}"):
+        row = {"horizontal": True, "vertical_alignment": "center", "key": f"report-{place}"}
+        with box.container(**row):
             was = before[arm.id] or "unknown"
-            st.text(f"{called(arm.label, arm.id)}\nwas {was}", width="stretch")
+            st.text(f"{called(arm.label, arm.id)}, was {was}", width="stretch")
             st.segmented_control(
-                plain(f"{arm.label} is now"),
+                spoken(f"{arm.label} is now"),
                 options,
                 format_func=lambda n: "Unknown" if n == UNKNOWN else plain(labels[n]),
                 key=state,
@@ -289,6 +293,11 @@ def by_file(study: Study, week: int) -> None:
             report = service.read_report(sheet, config, columns=columns)
             summary(study, report, before)
             confirm(study, week, report)
+
+
+def spoken(text: str) -> str:
+    """A label that is heard and not seen: its escapes would be read out, so it needs none."""
+    return " ".join(re.findall(r"[^\W_]+", text))
 
 
 def _option(draft: Draft, arm: str, labels: list[str]) -> int | None:

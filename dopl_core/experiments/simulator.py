@@ -57,7 +57,7 @@ class References:
         N, S = bandit.n_arms, bandit.n_states
         self.states = np.broadcast_to(states, (2, N))
         self._bandit = bandit
-        self._priority = np.concatenate([rank(oracle.index, None).ravel(), np.zeros(N * S)])
+        self._priority = np.concatenate([rank(oracle.index).ravel(), np.zeros(N * S)])
         self._thresholds = bandit.transitions.cumsum(axis=3)[..., :-1].reshape(N * S * 2, S - 1)
         self._rewards = bandit.rewards.ravel()
         self._codes = np.arange(N) * S

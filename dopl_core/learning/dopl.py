@@ -80,9 +80,19 @@ class Dopl(Learner):
         return super().state() | beliefs
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        super().restore(state)
         self.preferences = unpack(Preferences, "preferences", state)
         self.dynamics = unpack(Dynamics, "dynamics", state)
+        super().restore(state)
+
+    def _merits(self, plan: Plan) -> tuple[FloatArray, ...]:
+        """Where the owner says which states are worse, these come first among equals.
+
+        So before anything is known of what help does, it goes to the badly off.
+        """
+        merits = super()._merits(plan)
+        if not self.ordered or self.preferences is None:
+            return merits
+        return (*merits, -self.preferences.mean)
 
     def rewards(self, belief: Preferences) -> FloatArray:
         """What the plan is made with [N, S, A]: Q~, and for waiting what is known.

@@ -115,7 +115,7 @@ class Learner:
 
     def _begin(self, plan: Plan, episode: int) -> None:
         self.plan, self.episode = plan, episode
-        self.priority = rank(*self._ranked_by(plan.index, plan.advantage))
+        self.priority = rank(*self._merits(plan))
         self.tie_keys = self._draw(Stream.TIES, self.n_arms)
         keys = self._duel_keys = self._draw(Stream.DUELS, pair_designs.keys_needed(self.budget))
         self._pairs = pair_designs.shuffle_sides(DESIGNS[self.design].draw(keys), keys)
@@ -125,17 +125,15 @@ class Learner:
         rng = generator(stream, self.seed, self.episode, edition=self.edition)
         return rng.random((self.horizon, width))
 
-    def _ranked_by(
-        self, index: FloatArray, advantage: FloatArray
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """What decides, and what decides among equals, before the lot does.
+    def _merits(self, plan: Plan) -> tuple[FloatArray, ...]:
+        """What decides [N, S], and what decides among equals, before the lot does.
 
         Where acting and waiting are worth the same, a vertex of the ELP acts in some states and
         waits in others just like them; so edition 2 asks the advantage alone.
         """
         if self.ties == "paper":
-            return index, None
-        return (advantage, None) if self.edition > 1 else (index, advantage)
+            return (plan.index,)
+        return (plan.advantage,) if self.edition > 1 else (plan.index, plan.advantage)
 
     def activate(self, states: IntArray, epoch: int, where: FloatArray | None = None) -> IntArray:
         """The B arms [B] to help in an epoch of this episode, in order; among equals by lot.
@@ -148,14 +146,14 @@ class Learner:
             states = check_states(states, self.n_arms, self.n_states)
             priority = self.priority[self._arms, states]
         else:
-            priority = self._expected_priority(states, where)
+            priority = self.standing(states, where)
         score = priority + self.tie_keys[epoch]
         chosen = score.argpartition(self.n_arms - self.budget)[self.n_arms - self.budget :]
         chosen.sort()
         return chosen
 
-    def _expected_priority(self, states: IntArray, where: FloatArray | None) -> FloatArray:
-        """Ranks [N] by what is expected of the plan's index and advantage; the absent come last."""
+    def standing(self, states: IntArray, where: FloatArray | None = None) -> FloatArray:
+        """How urgent help is [N] before any lot is drawn, by expectation; the absent come last."""
         states = check_states(states, self.n_arms, self.n_states, unknown=True)
         unknown = states == UNKNOWN
         if where is None:
@@ -163,9 +161,8 @@ class Learner:
                 raise ValueError("some states are unknown: say where these arms may be")
             where = np.zeros((self.n_arms, self.n_states))
         where = np.where(unknown[:, None], where, states[:, None] == np.arange(self.n_states))
-        plan = self._planned()
-        index, advantage = ((where * x).sum(axis=1) for x in (plan.index, plan.advantage))
-        return np.where(self.present, rank(*self._ranked_by(index, advantage)), -np.inf)
+        merits = [(where * merit).sum(axis=1) for merit in self._merits(self._planned())]
+        return np.where(self.present, rank(*merits), -np.inf)
 
     def duels(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
         """What to ask about `arms`: [D, 4] left arm, left state, right arm, right state.
@@ -286,19 +283,18 @@ def in_states(pairs: IntArray, states: IntArray) -> IntArray:
     return np.stack([pairs, states[pairs]], axis=2).reshape(-1, 4)
 
 
-def rank(by: FloatArray, then: FloatArray | None = None) -> FloatArray:
-    """Dense ranks, of the shape of `by`, by it and then by another; equal up to noise is equal.
+def rank(*merits: FloatArray) -> FloatArray:
+    """Dense ranks by the first merit, then by the next; equal up to solver noise is equal.
 
     A vertex of the ELP has at most one fractional index: ranked by it alone, nearly all are equal.
     """
-    first = np.round(by, 7).ravel()
-    second = np.zeros_like(first) if then is None else np.round(then, 7).ravel()
-    order = np.lexsort((second, first))
+    keys = [np.round(merit, 7).ravel() for merit in merits]
+    order = np.lexsort(keys[::-1])
     rises = np.zeros(order.size)
-    rises[1:] = (np.diff(first[order]) != 0) | (np.diff(second[order]) != 0)
+    rises[1:] = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
     ranks = np.empty(order.size)
     ranks[order] = rises.cumsum()
-    return ranks.reshape(by.shape)
+    return ranks.reshape(merits[0].shape)
 
 
 def pack(name: str, value: Any) -> dict[str, NDArray[Any]]:

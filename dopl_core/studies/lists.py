@@ -9,7 +9,7 @@ import numpy as np
 import sqlalchemy as sa
 from scipy.special import ndtr
 
-from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray
+from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT
 from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import archive, schema
 from dopl_core.studies.config import StudyConfig
@@ -29,6 +29,7 @@ class Listed:
         still in the best
     sure: how sure it is that help is for the better, from 0 to 1
     equal: nothing told this one apart from others who are not on the list: it was drawn by lot
+    badly_off: nobody who is not on the list is in a worse state
     helped: whether it was really helped, None while that is not reported
     then: the label of its state when the epoch had ended, None while that is not known
     """
@@ -43,6 +44,7 @@ class Listed:
     without: float
     sure: float
     equal: bool
+    badly_off: bool = False
     helped: bool | None = None
     then: str | None = None
 
@@ -75,8 +77,10 @@ def reasons(
     assert learner.dynamics is not None  # noqa: S101
     mean, sd = learner.dynamics.mean, learner.dynamics.sd
     chances = where(epoch.states, moves, learner.present, mean)
-    urgency = _urgency(learner, epoch, chances)
+    urgency = learner.standing(epoch.states, chances)
     left_out = np.setdiff1d(np.flatnonzero(learner.present), epoch.arms)
+    others = epoch.states[left_out]
+    worst = min(others[others != UNKNOWN], default=config.n_states)
     found = []
     for n in sorted(epoch.arms.tolist(), key=lambda arm: (-urgency[arm], arm)):
         seen = last_seen(n, epoch.states, moves)
@@ -94,19 +98,10 @@ def reasons(
                 "without": round(without, 4),
                 "sure": round(float(ndtr((with_help - without) / max(spread, 1e-9))), 4),
                 "equal": bool(np.isin(urgency[n], urgency[left_out])),
+                "badly_off": bool(config.ordered and UNKNOWN < epoch.states[n] <= worst),
             }
         )
     return found
-
-
-def _urgency(learner: Dopl, epoch: Epoch, chances: FloatArray | None) -> FloatArray:
-    """What acting now is worth over waiting [N], rounded as lists rank by it."""
-    assert learner.plan is not None  # noqa: S101
-    advantage = learner.plan.advantage
-    now = np.take_along_axis(advantage, np.maximum(epoch.states, 0)[:, None], axis=1)[:, 0]
-    if chances is not None:
-        now = np.where(epoch.states < 0, (chances * advantage).sum(axis=1), now)
-    return np.round(now, 7)
 
 
 def read_lists(store: Store, study: str) -> list[WeekList]:
@@ -159,16 +154,26 @@ GAIN, SURE, QUITE = 0.05, 0.8, 0.95
 
 def why(one: Listed, week: WeekList) -> str:
     """Why somebody is on a list, in words that are true: a gain that is known, or that none is."""
-    if one.equal:
-        return "As far as is known like others who are not on the list: drawn by lot."
     if one.with_help - one.without < GAIN or one.sure < SURE:
-        return "Not known yet: on the list to find out."
+        return _without_a_claim(one)
     how = "quite sure" if one.sure >= QUITE else "fairly sure"
     better = "still in the best state" if one.last_seen == week.best else "better off"
     return (
         f"With help {better} next {week.word} in {100 * one.with_help:.0f} of 100 such "
         f"{week.word}s, without in {100 * one.without:.0f} ({how})."
+        + (" Among those alike, drawn by lot." if one.equal else "")
     )
+
+
+def _without_a_claim(one: Listed) -> str:
+    """Why somebody is on a list of whom it is not known what help does."""
+    if one.badly_off and one.equal:
+        return "Nobody off the list is worse off; among those alike, drawn by lot."
+    if one.badly_off:
+        return "Nobody off the list is worse off; what help does is not known yet."
+    if one.equal:
+        return "As far as is known like others who are not on the list: drawn by lot."
+    return "Not known yet: on the list to find out."
 
 
 def whereabouts_words(one: Listed, word: str = "week") -> str:

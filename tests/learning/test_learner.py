@@ -89,7 +89,7 @@ def test_rank_is_by_index_then_advantage_and_equal_is_equal():
     index = np.array([[1.0, 0.0], [1.0 - 1e-9, 0.5]])
     advantage = np.array([[0.2, -1.0], [0.3, 0.0]])
     assert rank(index, advantage).tolist() == [[2, 0], [3, 1]]
-    assert rank(index, None).tolist() == [[2, 0], [2, 1]]
+    assert rank(index).tolist() == [[2, 0], [2, 1]]
 
 
 def test_undo_leaves_no_trace(cpap):

@@ -203,6 +203,20 @@ def test_settings_hold_from_the_next_list_on(store: Store, study: str) -> None:
 # --- before the first list
 
 
+def test_the_first_list_helps_the_badly_off_and_among_equals_it_is_by_lot(store: Store) -> None:
+    """What the owner said of the states is knowledge, before any answer and any move."""
+    arms = [Arm(f"p{n}", f"Patient {n}", "all", STATES[n % 3]) for n in range(30)]
+    chosen: set[str] = set()
+    for seed in range(6):
+        rules = {"title": "Ward", "budget": 4, "practice": False, "seed": seed}
+        study = service.create_study(store, service.from_roster(arms, STATES, **rules))
+        listed = service.read_lists(store, study)[-1].listed
+        assert {one.state for one in listed} == {"Low"}
+        assert all(one.badly_off and one.equal for one in listed)
+        chosen |= {one.id for one in listed}
+    assert len(chosen) > 6  # of ten who are alike, not always the same
+
+
 def test_a_first_sitting_asks_about_everybody_and_ends_when_the_owner_likes(store: Store) -> None:
     config = clinic(horizon=1, confidence="calibrated", sitting=12, answers=4)
     study = service.create_study(store, config)

@@ -12,6 +12,8 @@ from playing import clinic, cpap
 from dopl_core.studies import archive, arrays, service
 from dopl_core.studies.rehearse import Habits, rehearse
 
+pytestmark = pytest.mark.long
+
 
 def test_fifty_annotators_give_five_thousand_answers(url: str, tmp_path: Path) -> None:
     store = service.open_store(url)

@@ -79,7 +79,8 @@ class Bandit:
 
 def check_budget(budget: int, n_arms: int) -> None:
     """A budget must leave something to compare and something to choose."""
-    if budget != int(budget) or not 1 <= budget <= n_arms:
+    whole = isinstance(budget, int | np.integer) and not isinstance(budget, bool)
+    if not whole or not 1 <= budget <= n_arms:
         raise ValueError(
             f"budget is {budget}: it must be between 2 and the number of arms, {n_arms}"
         )

@@ -143,6 +143,8 @@ def open_store(url: str | None = None, *, clock: Callable[[], float] = time.time
             if _identity(store.name) != store._file:  # SQLite would make a new, empty file
                 raise StoreError(_GONE.format(store.name))
 
+        with store.read():
+            pass  # from now on there is a -wal, by which others see that the file is in use
     return store
 
 

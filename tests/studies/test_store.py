@@ -390,6 +390,19 @@ def test_a_new_file_does_not_take_the_place_of_one_that_was_moved_away(sqlite_st
     other.close()
 
 
+def test_nor_of_one_that_was_only_just_opened(tmp_path: Path) -> None:
+    """Else a plan process that starts late makes one, whose -wal would then overwrite the first."""
+    url = f"sqlite:///{tmp_path}/dopl.db"
+    service.open_store(url).close()
+    store = service.open_store(url)
+    (tmp_path / "dopl.db").rename(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="is gone, but"):
+        service.open_store(url)
+    (tmp_path / "elsewhere").rename(tmp_path / "dopl.db")
+    assert service.list_studies(store) == []
+    store.close()
+
+
 def test_a_second_look_at_the_database_leaves_the_first_ones_locks(sqlite_store: Store) -> None:
     """POSIX releases a process's locks on a file when it closes any of its handles."""
     study = service.create_study(sqlite_store, cpap())

@@ -51,6 +51,7 @@ def _add_living(command: Adder) -> None:
     option("--seed", type=int, default=0)
     for name, run, file in (
         ("report", report, "WEEK.csv: id, state, helped; an empty state is unknown"),
+        ("correct", correct, "WEEK.csv: the rows that were wrong, as they should have been"),
         ("people", people, "ROSTER.csv: rows that are new join"),
         ("history", history, "HISTORY.csv: id, when, state, helped; before the first list"),
     ):
@@ -59,6 +60,11 @@ def _add_living(command: Adder) -> None:
         sub.add_argument("file", type=Path, metavar="FILE", help=file)
         if name == "people":
             sub.add_argument("--left", action="store_true", help="those who are missing leave")
+        if name == "correct":
+            sub.add_argument("--week", type=int, required=True, help="which; 0 is the roster")
+    sub = command("settings", settings)
+    sub.add_argument("study", metavar="STUDY", help="its id, as `dopl studies` has it")
+    sub.add_argument("settings", nargs="+", metavar="NAME=VALUE", help="budget=5 title=... ...")
     sub = command("list", list_)
     sub.add_argument("study", metavar="STUDY", help="its id, as `dopl studies` has it")
     sub.add_argument("--week", type=int, help="which (default the last)")
@@ -115,14 +121,51 @@ def report(args: argparse.Namespace) -> None:
     from dopl_core.studies import service
 
     store = service.open_store()
-    study = service.get_study(store, args.study)
-    read = service.read_report(args.file, study.config)
-    due = service.observe(store, args.study, read.states, read.columns, helped=read.helped)
-    unknown = study.config.present.sum() - sum(label is not None for label in read.states.values())
-    print(f"{args.study}: reported, {unknown} unknown", file=sys.stderr)
+    read = service.read_report(args.file, service.get_study(store, args.study).config)
+    lists = service.read_lists(store, args.study)
+    if not lists:
+        raise ValueError(f'study "{args.study}" has no list yet: its first sitting comes first')
+    now, listed = lists[-1], [one.id for one in lists[-1].listed]
+    helped = listed if read.helped is None else read.helped
+    before = service.present_states(store, args.study)
+    due = service.observe(store, args.study, read.states, read.columns, helped=helped)
+    print(
+        f"{args.study}: {now.word} {now.week} reported: "
+        f"{service.report_words(before, read.states, listed, helped)}"
+    )
     if due and service.advance(store, args.study):
         last = service.read_lists(store, args.study)[-1]
-        print(f"{args.study}: the list of week {last.week} is made, {len(last.listed)} to help")
+        print(
+            f"{args.study}: the list of {last.word} {last.week} is made, {len(last.listed)} to help"
+        )
+
+
+def correct(args: argparse.Namespace) -> None:
+    """Put right what was reported; the next list is made with it, and nothing is overwritten."""
+    from dopl_core.studies import service
+
+    store = service.open_store()
+    read = service.read_report(args.file, service.coming_config(store, args.study))
+    marks = None
+    if read.helped is not None:
+        marks = {arm: arm in read.helped for arm in read.states}
+    service.correct(store, args.study, args.week, read.states, marks)
+    print(f"{args.study}: week {args.week} is corrected; the next list is made with it")
+
+
+def settings(args: argparse.Namespace) -> None:
+    """Change words and numbers of a study; they hold from the next list on."""
+    from dopl_core.studies import service
+
+    store = service.open_store()
+    now = service.coming_config(store, args.study)
+    new = {}
+    for pair in args.settings:
+        name, _, text = pair.partition("=")
+        kind = type(getattr(now, name, ""))
+        new[name] = text in ("1", "yes", "true") if kind is bool else kind(text)
+    service.change_settings(store, args.study, **new)
+    print(f"{args.study}: {', '.join(new)} changed; from the next list on")
 
 
 def people(args: argparse.Namespace) -> None:

@@ -67,7 +67,14 @@ from dopl_core.studies.insights import (
     present_states,
     transitions,
 )
-from dopl_core.studies.lists import LIST_COLUMNS, Listed, WeekList, list_rows, read_lists
+from dopl_core.studies.lists import (
+    LIST_COLUMNS,
+    Listed,
+    WeekList,
+    list_rows,
+    read_lists,
+    report_words,
+)
 from dopl_core.studies.owner import change_settings, correct, join, leave, observe
 from dopl_core.studies.records import Records, read_history
 from dopl_core.studies.replies import Ask, Finished, Receipt, Side, Waiting
@@ -76,12 +83,12 @@ from dopl_core.studies.running import add_history, advance, close_duels, create_
 from dopl_core.studies.store import Store, StoreError, StudyError, open_store
 
 __all__ = [
+    "LIST_COLUMNS",
     "Arm",
     "Ask",
     "CsvError",
     "Finished",
     "Helped",
-    "LIST_COLUMNS",
     "Listed",
     "Receipt",
     "Records",
@@ -133,6 +140,7 @@ __all__ = [
     "reopen_study",
     "replay_bundle",
     "replay_study",
+    "report_words",
     "skip_practice",
     "states_in",
     "transitions",

@@ -75,6 +75,9 @@ def observed() -> tuple[service.StudyConfig, service.Records | None] | None:
     if columns is None:
         return None
     found = roster.count_states(sheet, columns=columns)
+    service.read_roster(sheet, list(found), columns=columns)  # ids are wrong before states are
+    if len(sheet.rows) < 2:
+        raise ValueError(f"{upload.name} has one row: there must be two at least, to compare")
     spelt = _roster.settle_spelling(found, f"{key} {columns.state}")
     if spelt is None:
         return None
@@ -83,8 +86,6 @@ def observed() -> tuple[service.StudyConfig, service.Records | None] | None:
     if states is None:
         return None
     arms = service.read_roster(sheet, states, columns=columns, spelt=spelt)
-    if len(arms) < 2:
-        raise ValueError(f"{upload.name} has one row: there must be two at least, to compare")
     if unknown := sum(not arm.state for arm in arms):
         st.caption(f"{unknown} have no state: it is unknown, and nobody is asked about them.")
     given = questions(

@@ -11,6 +11,7 @@ def say_done(words: str) -> None:
 
 
 def show_done() -> None:
-    """Say it, once."""
-    if words := st.session_state.pop("done", ""):
-        st.success(plain(words), icon=":material/check_circle:")
+    """Say it, once, in a place that is always there: what comes below keeps what was opened."""
+    with st.container():
+        if words := st.session_state.pop("done", ""):
+            st.success(plain(words), icon=":material/check_circle:")

@@ -27,15 +27,15 @@ def show(study: Study) -> None:
     rows = [(arm.id, arm.label, arm.group, now.get(arm.id, arm.state) or "unknown") for arm in here]
     table = pd.DataFrame(rows, columns=["id", "name", "group", "state"])
     st.dataframe(table, hide_index=True, height=min(420, 38 + 35 * len(rows)))
-    with st.expander(f"A {noun} joins", icon=":material/person_add:"):
+    with st.expander("Somebody joins", icon=":material/person_add:"):
         joins(study, coming)
-    with st.expander(f"Several {noun}s join (CSV)", icon=":material/group_add:"):
+    with st.expander("Several join (CSV)", icon=":material/group_add:"):
         many_join(study, coming)
-    with st.expander(f"A {noun} leaves", icon=":material/person_remove:"):
+    with st.expander("Somebody leaves", icon=":material/person_remove:"):
         leaves(study, here)
     gone = [arm for arm in coming.arms if not arm.present]
     if gone:
-        with st.expander(f"A {noun} comes back", icon=":material/undo:"):
+        with st.expander("Somebody comes back", icon=":material/undo:"):
             comes_back(study, coming, gone)
     if study.episode:
         with st.expander("Change what a card shows", icon=":material/edit:"):
@@ -99,7 +99,9 @@ def let_join(study: Study, arms: Sequence[Arm]) -> None:
 def leaves(study: Study, here: Sequence[Arm]) -> None:
     """Some of those who are here."""
     names = {arm.id: called(arm.label, arm.id) for arm in here}
-    going = st.multiselect("Who?", list(names), format_func=names.get, key=f"leave-{len(here)}")
+    going = st.multiselect(
+        "Who?", list(names), format_func=names.get, key=f"leave-{len(here)}", select_all=False
+    )
     st.caption("They are in no duel any more and on no list; what is known of them is kept.")
     if st.button("They leave", key="leave", disabled=not going):
         with said_plainly():

@@ -93,7 +93,8 @@ def by_hand(study: Study, week: int) -> None:
     """A row for everybody: those on the list first, then the others."""
     if st.session_state.pop("reported", False):
         st.rerun()
-    show_trouble()
+    with st.container():
+        show_trouble()
     draft, before = draft_of(study), service.present_states(store(), study.id)
     if st.session_state.get("checking") == (study.id, week):
         check_draft(study, week, draft, before)

@@ -104,6 +104,7 @@ def order_states(found: list[str], key: str) -> list[State] | None:
         found,
         key=f"order of {key}",
         accept_new_options=True,
+        select_all=False,  # that would be an order nobody chose
         placeholder="Choose the worst first, then the next better one, ...",
         help="The order is yours to say: lists, and practice duels, rely on it. A state that "
         "nobody is in now can be typed in.",

@@ -62,7 +62,8 @@ def one(study: Study) -> None:
         del st.query_params["study"]
         st.rerun()
     st.title(plain(study.title), anchor=False)
-    show_trouble()
+    with st.container():
+        show_trouble()
     if study.config.world == "observed":
         _owner.page(study)
     else:

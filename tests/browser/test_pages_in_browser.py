@@ -11,59 +11,6 @@ from playwright.sync_api import expect
 
 from dopl_core.studies import service
 
-ROSTER = """id,label,group,state,age,hours_1,hours_2,hours_3
-p1,Ada,New,Low,61,0,1.5,0
-p2,Bo,New,High,44,6,7,6.5
-p3,Cy,Old,Low,58,1,0,0
-p4,Di,Old,High,39,5,5,7
-"""
-
-
-def test_a_roster_study_goes_from_csv_to_the_second_epochs_list(page, server, tmp_path):
-    roster = tmp_path / "ward.csv"
-    roster.write_text(ROSTER)
-    page.goto(f"{server.url}/studies")
-    page.get_by_role("tab", name="New study").click()
-    page.get_by_role("radio", name="My own roster").click()
-    page.locator("input[type=file][accept*=csv]").set_input_files(roster)
-    expect(page.get_by_role("textbox", name="States, from worst to best")).to_have_value(
-        "Low\nHigh"
-    )
-    expect(page.locator(".st-key-card-preview-bare-left")).to_contain_text("Ada")
-    expect(page.locator(".st-key-card-preview-bare-left .dopl-bar")).to_have_count(3)
-    page.get_by_role("button", name="Create the study").click()
-    expect(page.get_by_role("heading", name="ward")).to_be_visible()
-    expect(page.get_by_text("2 of 4 to help now")).to_be_visible()
-
-    page.get_by_role("button", name="Answer duels").click()
-    page.get_by_role("button", name="Skip practice").click()
-    expect_answers(page, 0)
-    think(page)
-    choice(page, "left").click()
-    expect(page.get_by_text("when the owner has reported")).to_be_visible()
-
-    page.get_by_role("link", name="Studies").click()
-    page.get_by_role("button", name="Open").first.click()
-    page.get_by_role("tab", name="Report").click()
-    page.get_by_role("button", name="Report these states").click()
-    expect(page.get_by_text("by plan 2")).to_be_attached()
-    page.get_by_role("tab", name="Whom to help now").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="This list (CSV)").click()
-    listed = list(csv.DictReader(io.StringIO(download.value.path().read_text())))
-    assert len(listed) == 2
-    assert set(listed[0]) == {"id", "name", "group", "state now", "why"}
-
-    report = tmp_path / "report.csv"
-    report.write_text("id,state,hours_3\np1,High,7\np2,High,6\np3,Low,0\np4,High,5\n")
-    page.get_by_role("button", name="Answer duels").click()
-    expect(choice(page, "left")).to_be_visible()
-    page.go_back()
-    page.get_by_role("tab", name="Report").click()
-    page.locator("input[type=file][accept*=csv]").last.set_input_files(report)
-    page.get_by_role("button", name="Report this file").click()
-    expect(page.get_by_text("by plan 2")).to_be_attached()  # a duel is still open
-
 
 def test_a_file_that_cannot_be_used_is_refused_in_words(page, server, tmp_path):
     roster = tmp_path / "bad.csv"

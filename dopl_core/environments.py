@@ -130,7 +130,7 @@ def _state(entry: dict[str, Any], where: str) -> State:
 def _words(value: Any, where: str) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST:
         raise BadEnvironmentError(
-            f"{where} is {_brief(value)}: a text of at most {_LONGEST} characters needed"
+            f"{where} is {brief(value)}: a text of at most {_LONGEST} characters needed"
         )
     return value
 
@@ -145,7 +145,7 @@ def _whole(least: int, most: int) -> Callable[[Any, str], int]:
     def check(value: Any, where: str) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise BadEnvironmentError(
-                f"{where} is {_brief(value)}: a whole number needed, from {least} to {most}"
+                f"{where} is {brief(value)}: a whole number needed, from {least} to {most}"
             )
         return value
 
@@ -175,7 +175,7 @@ _REQUIRED = {"name", "title", "question", "noun", "budget", "states", "groups"}
 
 def _check_keys(table: Any, required: set[str], optional: set[str], where: str) -> None:
     if not isinstance(table, dict):
-        raise BadEnvironmentError(f"{where}: a table of keys needed, {_brief(table)} given")
+        raise BadEnvironmentError(f"{where}: a table of keys needed, {brief(table)} given")
     if missing := required - table.keys():
         raise BadEnvironmentError(f'{where}: key "{sorted(missing)[0]}" is missing')
     if unknown := table.keys() - required - optional:
@@ -193,13 +193,13 @@ def _tables(data: dict[str, Any], key: str) -> list[Any]:
 
 def _number(value: Any, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadEnvironmentError(f"{where}: {_brief(value)} is not a number")
+        raise BadEnvironmentError(f"{where}: {brief(value)} is not a number")
     if not abs(value) < 1e9:  # so it is with nan
-        raise BadEnvironmentError(f"{where}: {_brief(value)} is not a number that can be meant")
+        raise BadEnvironmentError(f"{where}: {brief(value)} is not a number that can be meant")
     return float(value)
 
 
-def _brief(value: Any) -> str:
+def brief(value: Any) -> str:
     """A value in an error: short, whatever it is."""
     if isinstance(value, dict):
         return "a table"
@@ -253,7 +253,7 @@ def _entry(entry: Any, rng: np.random.Generator, where: str) -> float:
     if isinstance(entry, str):
         raise BadEnvironmentError(f'{where}: "{entry[:60]}" is not a number, a range or "rest"')
     if isinstance(entry, list) and len(entry) != 2:
-        raise BadEnvironmentError(f"{where}: a range is [low, high], {_brief(entry)} given")
+        raise BadEnvironmentError(f"{where}: a range is [low, high], {brief(entry)} given")
     ends = [_number(end, where) for end in (entry if isinstance(entry, list) else [entry])]
     for end in ends:
         if not 0 <= end <= 1:

@@ -2,17 +2,17 @@
 
 import hashlib
 import json
-import tomllib
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dopl_core import environments
+from dopl_core.environments import MOST_ARMS, brief
 from dopl_core.learning.bandit import Bandit, Pays, State, check_budget
 from dopl_core.learning.dopl import Confidence, Dopl
 from dopl_core.learning.pair_designs import DESIGNS
@@ -24,15 +24,12 @@ from dopl_core.world import SimulatedWorld
 World = Literal["simulated", "observed"]
 
 MOST_STATES = 255  # numbered from 0, a byte each, and the last byte for unknown
-_WHOLE = {  # whole numbers, and what they lie between
-    "horizon": (1, 100_000),
-    "ratings": (1, 1_000),
-    "episodes": (0, 10**9),
-    "repeat_every": (0, 10**6),
-    "sitting": (0, 100_000),
-    "answers": (0, 100_000),
-    "environment_seed": (0, 2**32 - 1),
-}
+MOST_COLUMNS = 1_000  # of an arm
+# What a learner holds grows with these products, whatever each factor may be.
+_MOST_LOTS = 2_000_000  # epochs of a plan times arms: one number each
+_MOST_COUNTS = 150_000_000  # squared arm-states: who won against whom, 8 bytes each
+_MOST_ENTRIES = 20_000_000  # arms times squared states: who moved where
+_MOST_LOOKS = 10**10  # duels to choose times squared arms: each pair is looked at for each duel
 _LONGEST_NAME = 200  # PostgreSQL indexes no texts of some thousand characters
 _CBC_SIZE = 5_000  # arms times squared states up to which CBC plans in a second (measured)
 
@@ -103,6 +100,8 @@ class StudyConfig:
     photos_from_web: bool = False
 
     def __post_init__(self) -> None:
+        for what, rule in RULES.items():
+            rule(what, getattr(self, what))
         if self.engine == "auto":
             object.__setattr__(self, "engine", engine_for(len(self.arms), len(self.states)))
         _check(self)
@@ -202,7 +201,10 @@ def from_roster(arms: Sequence[Arm], states: Sequence[State | str], **rules: Any
 
 def bandit_of(config: StudyConfig) -> Bandit:
     """The bandit that moves a simulated world."""
-    bandit = environments.parse(tomllib.loads(config.environment), config.environment_seed)
+    data = environments.read_toml(config.environment)
+    if environments.size(data) != (config.n_arms, config.n_states):
+        raise StudyError("the arms and states are not those of the environment")
+    bandit = environments.parse(data, config.environment_seed)
     return replace(bandit, budget=config.budget, pays=config.pays)
 
 
@@ -214,6 +216,7 @@ def world_of(config: StudyConfig) -> SimulatedWorld:
 def learner_of(config: StudyConfig) -> Dopl:
     """The learner, before its first plan."""
     assert config.engine != "auto"  # noqa: S101
+    check_size(config)
     learner = Dopl(
         config.n_arms,
         config.n_states,
@@ -249,54 +252,216 @@ def from_json(content: str) -> StudyConfig:
 
     The first edition had no number.
     """
-    data = json.loads(content)
-    known = {f.name for f in fields(StudyConfig)}
-    if not isinstance(data, dict) or (unknown := sorted(data.keys() - known)):
-        raise StudyError(f'config: "{unknown[0]}" is not known' if data else "config is empty")
-    data.setdefault("edition", 1)
-    data["arms"] = tuple(Arm(**arm) for arm in data["arms"])
-    data["states"] = tuple(State(**state) for state in data["states"])
-    return StudyConfig(**data)
+    data = read_json(content)
+    if not data:
+        raise StudyError("config is empty")
+    about = _of_fields(StudyConfig, data, "config")
+    about.setdefault("edition", 1)
+    about["arms"] = read_arms(about["arms"])
+    states = _list(about["states"], "states", MOST_STATES)
+    about["states"] = tuple(State(**_of_fields(State, one, "state")) for one in states)
+    return StudyConfig(**about)
+
+
+def read_arms(content: Any) -> tuple[Arm, ...]:
+    """Arms as JSON has them; their fields are checked where they become a study's."""
+    return tuple(Arm(**_of_fields(Arm, one, "arm")) for one in _list(content, "arms", MOST_ARMS))
+
+
+def read_json(content: str) -> Any:
+    """What a JSON text says, or where it is none; NaN is not JSON."""
+    try:
+        return json.loads(content, parse_constant=_no_constant)
+    except RecursionError:
+        raise StudyError("not JSON: nested too deep") from None
+    except json.JSONDecodeError as error:
+        raise StudyError(f"line {error.lineno}: not JSON: {error.msg}") from None
+    except ValueError as error:  # a number with thousands of digits
+        raise StudyError(f"not JSON: {error}") from None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _list(content: Any, what: str, most: int) -> list[Any]:
+    if not isinstance(content, list) or len(content) > most:
+        raise StudyError(f"{what} is {brief(content)}: a list of at most {most} needed")
+    return content
+
+
+def _of_fields(kind: Any, content: Any, what: str) -> dict[str, Any]:
+    """JSON of a dataclass: all its fields that have no default, and none that it has not."""
+    if not isinstance(content, dict):
+        raise StudyError(f"{what} is {brief(content)}: an object needed")
+    known = {f.name: f for f in fields(kind)}
+    if unknown := sorted(content.keys() - known.keys()):
+        raise StudyError(f'{what}: "{unknown[0][:80]}" is not known')
+    for name, one in known.items():
+        if name not in content and one.default is MISSING and one.default_factory is MISSING:
+            raise StudyError(f'{what}: "{name}" is missing')
+    return dict(content)
 
 
 def digest_of(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
+# --- what each field may be
+
+
+Rule = Callable[[str, Any], None]
+
+
+def _text(most: int, least: int = 0) -> Rule:
+    """Text of at most so many characters; `least` 1 where blanks do not do."""
+
+    def check(what: str, value: Any) -> None:
+        if not isinstance(value, str):
+            raise StudyError(f"{what} is {brief(value)}: text needed")
+        if least and not value.strip():
+            raise StudyError(f"{what} is empty")
+        if len(value) > most:
+            raise StudyError(f"{what} has {len(value)} characters: at most {most} can be kept")
+        check_text(what, value)
+
+    return check
+
+
+def _whole(least: int, most: int) -> Rule:
+    def check(what: str, value: Any) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise StudyError(
+                f"{what} is {brief(value)}: a whole number from {least} to {most} needed"
+            )
+
+    return check
+
+
+def _seconds(most: float) -> Rule:
+    def check(what: str, value: Any) -> None:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 < value <= most:
+            raise StudyError(
+                f"{what} is {brief(value)}: it must be above 0, and at most {most:.0f}"
+            )
+
+    return check
+
+
+def _one_of(*allowed: str) -> Rule:
+    def check(what: str, value: Any) -> None:
+        if value not in allowed:
+            shown = value[:80] if isinstance(value, str) else brief(value)
+            raise StudyError(f'{what} is "{shown}": it must be one of {", ".join(allowed)}')
+
+    return check
+
+
+def _switch(what: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise StudyError(f"{what} is {brief(value)}: true or false needed")
+
+
+def _all_of(kind: type, rules: Mapping[str, Rule], most: int) -> Rule:
+    """A tuple of dataclasses with a rule for each of their fields."""
+
+    def check(what: str, value: Any) -> None:
+        if not isinstance(value, tuple) or len(value) > most:
+            raise StudyError(f"{what} is {brief(value)}: at most {most} can be kept")
+        for number, one in enumerate(value, start=1):
+            if not isinstance(one, kind):
+                raise StudyError(f"{what}: number {number} is {brief(one)}")
+            try:
+                for name, rule in rules.items():
+                    rule(name, getattr(one, name))
+            except StudyError as error:
+                raise StudyError(f"{what}: number {number}: {error}") from None
+
+    return check
+
+
+def check_columns(what: str, value: Any) -> None:
+    """An arm's columns: names and text."""
+    if not isinstance(value, dict) or len(value) > MOST_COLUMNS:
+        raise StudyError(f"{what} is {brief(value)}: at most {MOST_COLUMNS} columns can be kept")
+    for name, cell in value.items():
+        _COLUMN("a column's name", name)
+        _CELL(f'column "{name[:80]}"', cell)
+
+
+_COLUMN, _CELL = _text(1_000), _text(2_000_000)  # a photo may be in a cell
+_ARM: dict[str, Rule] = {
+    "id": _text(1_000),
+    "label": _text(10_000),
+    "group": _text(1_000),
+    "state": _text(1_000),
+    "columns": check_columns,
+    "present": _switch,
+}
+_STATE: dict[str, Rule] = {"label": _text(1_000), "description": _text(10_000)}
+
+RULES: dict[str, Rule] = {
+    "title": _text(1_000, least=1),
+    "question": _text(2_000, least=1),
+    "noun": _text(200, least=1),
+    "world": _one_of(*get_args(World)),
+    "arms": _all_of(Arm, _ARM, MOST_ARMS),
+    "states": _all_of(State, _STATE, MOST_STATES),
+    "budget": _whole(0, MOST_ARMS),  # how many there must be, _check_people knows
+    "instructions": _text(100_000),
+    "environment": _text(2 << 20),
+    "environment_name": _text(1_000),
+    "environment_seed": _whole(0, 2**32 - 1),
+    "horizon": _whole(1, 100_000),
+    "episodes": _whole(0, 10**9),
+    "confidence": _one_of(*get_args(Confidence)),
+    "design": _one_of(*DESIGNS),
+    "engine": _one_of(*ENGINES, "auto"),
+    "pays": _one_of(*get_args(Pays)),
+    "ratings": _whole(1, 1_000),
+    "lease_seconds": _seconds(10**7),
+    "ties_allowed": _switch,
+    "practice": _switch,
+    "repeat_every": _whole(0, 10**6),
+    "seed": _whole(0, 2**63 - 1),
+    "edition": _whole(1, EDITION),
+    "ordered": _switch,
+    "sitting": _whole(0, 10_000),
+    "answers": _whole(0, 10_000),
+    "epoch_word": _text(200, least=1),
+    "photos_from_web": _switch,
+}
+
+
+def check_size(config: StudyConfig) -> None:
+    """Refuse, before anything is allocated, what no learner could hold."""
+    N, S = config.n_arms, config.n_states
+    if (N * S) ** 2 > _MOST_COUNTS or 2 * N * S**2 > _MOST_ENTRIES:
+        raise StudyError(f"{N} arms with {S} states are more than can be learnt about here")
+    if (config.sitting + config.answers) * N**2 > _MOST_LOOKS:
+        raise StudyError(
+            f"sitting is {config.sitting} and answers {config.answers}: too many to choose among "
+            f"the pairs of {N} arms"
+        )
+
+
 def _check(config: StudyConfig) -> None:
     """Refuse, before anything is written, what could not be played."""
-    for what in ("title", "question", "noun", "epoch_word"):
-        if not str(getattr(config, what)).strip():
-            raise StudyError(f"{what} is empty")
-    for name, value in asdict(config).items():
-        for text in _texts(value):
-            check_text(name, text)
-    _check_choice("world", config.world, get_args(World))
-    _check_choice("confidence", config.confidence, get_args(Confidence))
-    _check_choice("design", config.design, tuple(DESIGNS))
-    _check_choice("engine", config.engine, ENGINES)
-    _check_choice("pays", config.pays, get_args(Pays))
-    for what, (least, most) in _WHOLE.items():
-        value = getattr(config, what)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise StudyError(f"{what} is {value!r}: a whole number from {least} to {most} needed")
-    if config.edition not in range(1, EDITION + 1):
-        raise StudyError(f"edition is {config.edition!r}: this program knows 1 to {EDITION}")
-    if not 0 <= config.seed < 2**63:
-        raise StudyError(f"seed is {config.seed}: a whole number from 0 needed")
-    if not config.lease_seconds > 0:
-        raise StudyError(f"lease_seconds is {config.lease_seconds}: it must be above 0")
     _check_names("arm id", [arm.id for arm in config.arms])
     _check_names("state", [state.label for state in config.states])
-    if not 2 <= config.n_states <= MOST_STATES:
+    if config.n_states < 2:
         raise StudyError(f"{config.n_states} states given: from 2 to {MOST_STATES} needed")
+    if config.horizon * config.n_arms > _MOST_LOTS:
+        raise StudyError(
+            f"horizon is {config.horizon}: with {config.n_arms} arms at most "
+            f"{_MOST_LOTS // config.n_arms}"
+        )
     _check_people(config)
     if (config.world == "simulated") != bool(config.environment):
         raise StudyError("a simulated world needs an environment, an observed one has none")
     if config.world == "simulated":
-        bandit = bandit_of(config)
-        if (bandit.n_arms, bandit.n_states) != (config.n_arms, config.n_states):
-            raise StudyError("the arms and states are not those of the environment")
+        bandit_of(config)
 
 
 def _check_people(config: StudyConfig) -> None:
@@ -306,7 +471,10 @@ def _check_people(config: StudyConfig) -> None:
             f"{present} of the {len(config.arms)} arms are present: two at least are needed, for "
             "there must be something to compare"
         )
-    check_budget(config.budget, present)
+    try:
+        check_budget(config.budget, present)
+    except ValueError as error:
+        raise StudyError(str(error)) from None
     labels = {state.label for state in config.states} | {""}
     for arm in config.arms if config.world == "observed" else ():
         if arm.state not in labels:
@@ -329,21 +497,6 @@ def check_name(annotator: str) -> str:
         raise StudyError(f"the annotator's name is longer than {_LONGEST_NAME} characters")
     check_text("the annotator's name", name)
     return name
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from _texts([*value.keys(), *value.values()])
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item)
-
-
-def _check_choice(what: str, given: str, allowed: tuple[str, ...]) -> None:
-    if given not in allowed:
-        raise StudyError(f'{what} is "{given}": it must be one of {", ".join(allowed)}')
 
 
 def _check_names(what: str, names: list[str]) -> None:

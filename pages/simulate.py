@@ -10,7 +10,7 @@ from dopl_core.experiments import background as simulations
 from dopl_core.experiments.background import Settings, Simulation
 from dopl_core.experiments.learners import LEARNERS
 from dopl_core.learning.dopl import Confidence
-from pages._downloads import csv_button
+from pages._downloads import csv_button, made_for_owner
 from pages._trouble import safely, said_plainly, show_trouble
 from pages._who import owner_only, owner_still
 from pages._words import plain
@@ -76,7 +76,7 @@ def buttons(simulation: Simulation) -> None:
     csv_button("Rows (CSV)", simulation.rows, f"{key}-episodes.csv", key=f"rows-{key}")
     if simulation.done and simulation.settings is not None:
         st.download_button(
-            "Picture (PNG)", lambda: simulations.picture(simulation), f"{key}.png",
+            "Picture (PNG)", made_for_owner(lambda: simulations.picture(simulation)), f"{key}.png",
             "image/png", key=f"png-{key}",
         )  # fmt: skip
     if simulation.status != "running":

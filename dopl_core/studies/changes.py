@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from dopl_core.studies.config import Arm, StudyConfig
+from dopl_core.environments import brief
+from dopl_core.studies.config import Arm, StudyConfig, check_size, read_arms
 from dopl_core.studies.records import ids_in
 from dopl_core.studies.store import StudyError
 
@@ -26,17 +27,37 @@ def changed(config: StudyConfig, changes: Iterable[Change]) -> StudyConfig:
     settings: dict[str, Any] = {}
     for kind, body in changes:
         if kind == "settings_changed":
-            settings |= body["settings"]
+            settings |= _settings(body.get("settings"))
         elif kind == "arms_joined":
-            arms = _joined(arms, [Arm(**arm) for arm in body["arms"]])
+            arms = _joined(arms, read_arms(body.get("arms")))
         elif kind == "arms_left":
-            gone = set(body["arms"])
-            arms = [replace(arm, present=False) if arm.id in gone else arm for arm in arms]
+            arms = _without(arms, body.get("arms"))
         elif kind == "history_added":
             known = {arm.id for arm in arms}
-            others = [arm for arm in ids_in(body["records"]) if arm not in known]
+            others = [arm for arm in ids_in(body.get("records")) if arm not in known]
             arms += [Arm(arm, arm, present=False) for arm in others]
-    return replace(config, arms=tuple(arms), **settings)
+    new = replace(config, arms=tuple(arms), **settings)
+    if new.n_arms > config.n_arms:
+        check_size(new)
+    return new
+
+
+def _settings(content: Any) -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise StudyError(f"settings are {brief(content)}: an object needed")
+    for name in content:
+        if name not in SETTINGS:
+            raise StudyError(f'"{name[:80]}" cannot be changed; these can: {", ".join(SETTINGS)}')
+    return content
+
+
+def _without(arms: Sequence[Arm], content: Any) -> list[Arm]:
+    known = {arm.id for arm in arms}
+    for arm in content if isinstance(content, list) else [content]:
+        if not isinstance(arm, str) or arm not in known:
+            raise StudyError(f"{brief(arm)} cannot leave: it is no arm's id")
+    gone = set(content)
+    return [replace(arm, present=False) if arm.id in gone else arm for arm in arms]
 
 
 def _joined(arms: Sequence[Arm], new: Sequence[Arm]) -> list[Arm]:
@@ -75,9 +96,7 @@ def leaving(config: StudyConfig, ids: Iterable[str]) -> Change:
 
 def setting(config: StudyConfig, settings: dict[str, Any]) -> Change:
     """The change of some settings; what stays as it is need not be named."""
-    for name in settings:
-        if name not in SETTINGS:
-            raise StudyError(f'"{name}" cannot be changed; these can: {", ".join(SETTINGS)}')
+    _settings(settings)
     if config.world != "observed" and "budget" in settings:
         raise StudyError("the budget of a simulated world is part of it and cannot be changed")
     new = {name: value for name, value in settings.items() if value != getattr(config, name)}

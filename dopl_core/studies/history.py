@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dopl_core.environments import brief
 from dopl_core.learning.bandit import UNKNOWN, IntArray
 from dopl_core.studies.arrays import Arrays
 from dopl_core.studies.changes import Change, changed
@@ -210,12 +211,11 @@ class History:
 def configs_of_plans(config: StudyConfig, events: Iterable[Event]) -> dict[int, StudyConfig]:
     """The configuration that each plan was made with, by the plan's number."""
     configs: dict[int, StudyConfig] = {}
-    changes: list[Change] = []
     for event in events:
         if event.kind in CHANGES:
-            changes.append((event.kind, event.content))
+            config = changed(config, [(event.kind, event.content)])
         elif event.kind == "planned":
-            configs[len(configs) + 1] = changed(config, changes) if changes else config
+            configs[len(configs) + 1] = config
     return configs
 
 
@@ -228,8 +228,8 @@ def log_digest(events: Iterable[Event]) -> str:
     return sha.hexdigest()
 
 
-def as_counted(events: Sequence[Event]) -> list[Event]:
-    """Events with each plan right after the last event that it knew of.
+def as_counted(events: Sequence[Event]) -> list[tuple[int, Event]]:
+    """Events, with their numbers, each plan right after the last event that it knew of.
 
     Answers that came while a list was being made stand before it in the log, and count after it.
     """
@@ -242,7 +242,7 @@ def as_counted(events: Sequence[Event]) -> list[Event]:
                 late.append(order.pop())
         order.append((seq, event))
         order += reversed(late)
-    return [event for _, event in order]
+    return order
 
 
 def week_of(config: StudyConfig, episode: int, epoch: int) -> int:
@@ -261,16 +261,43 @@ def corrected(
     """
     fixed = list(moves)
     for body in corrections:
-        week = int(body["week"])
-        for name, (_, label) in body["states"].items():
-            arm, state = config.arm_number(name), state_number(config, label)
+        week, states, helped = _correction(body, fixed, config)
+        for arm, state in states.items():
             if week > 0:
                 fixed[week - 1] = _with_next_state(fixed[week - 1], arm, state)
             if week < len(fixed) and arm < len(fixed[week].states):
                 fixed[week] = _with_state(fixed[week], arm, state)
-        for name, (_, helped) in body["helped"].items():
-            fixed[week - 1] = _with_help(fixed[week - 1], config.arm_number(name), bool(helped))
+        for arm, mark in helped.items():
+            fixed[week - 1] = _with_help(fixed[week - 1], arm, mark)
     return fixed
+
+
+def _correction(
+    body: dict[str, Any], moves: Sequence[Move], config: StudyConfig
+) -> tuple[int, dict[int, int], dict[int, bool]]:
+    """What a correction says: the week, arms' states, and who was helped; all by number."""
+    week = body.get("week")
+    if not isinstance(week, int) or not 0 <= week <= len(moves):
+        raise HistoryError(f"a correction of week {brief(week)}, of which there is no report")
+    new: list[dict[int, Any]] = []
+    for what, kind in (("states", str | None), ("helped", int)):
+        said = body.get(what)
+        if not isinstance(said, dict):
+            raise HistoryError(f"a correction: {what} is {brief(said)}: an object needed")
+        if said and not week and what == "helped":
+            raise HistoryError("a correction of who was helped before the first list")
+        for name, pair in said.items():
+            if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], kind)):
+                raise HistoryError(
+                    f'a correction of "{name[:80]}": {brief(pair)} is no old and new'
+                )
+            if week and config.arm_number(name) >= len(moves[week - 1].states):
+                raise HistoryError(
+                    f'a correction of "{name[:80]}", who was not there in week {week}'
+                )
+        new.append({config.arm_number(name): pair[1] for name, pair in said.items()})
+    states = {arm: state_number(config, label) for arm, label in new[0].items()}
+    return week, states, {arm: bool(mark) for arm, mark in new[1].items()}
 
 
 def state_number(config: StudyConfig, label: str | None) -> int:
@@ -317,6 +344,7 @@ def moves_counted(moves: Sequence[Move], n_arms: int) -> tuple[IntArray, IntArra
 
 def check(history: History) -> None:
     """Refuse what does not fit together; places are named as in a bundle's files."""
+    _check_log(history)
     _check_epochs(history)
     _check_impressions(history)
     _check_outcomes(history)
@@ -325,18 +353,58 @@ def check(history: History) -> None:
         raise HistoryError(f"study.json: {history.given} ratings given of {history.asked} asked")
 
 
+def _check_log(history: History) -> None:
+    """Each event has what its kind has, and a plan was made with all that it should have known."""
+    late = SAID if history.config.world == "observed" else ()
+    needed = [n for n, e in enumerate(history.events, 1) if EVENTS[e.kind] and e.kind not in late]
+    known = 0  # of `needed`, those before this event
+    planned = past = False
+    for seq, event in enumerate(history.events, start=1):
+        where = f"events.csv row {seq + 1}"
+        if (event.impression is not None) != (event.kind in _OF_IMPRESSIONS):
+            raise HistoryError(f"{where}: {event.kind} is about an impression, or should not be")
+        outcomes = _OUTCOMES.get(event.kind, (None,))
+        if event.outcome not in outcomes:
+            raise HistoryError(f'{where}: {event.kind} with the outcome "{event.outcome or ""}"')
+        if event.kind == "planned":
+            heard = event.content.get("heard", seq - 1)
+            if not isinstance(heard, int) or not 0 <= heard < seq:
+                raise HistoryError(
+                    f"{where}: heard is {brief(heard)}: the number of an event needed"
+                )
+            if known and heard < needed[known - 1]:
+                raise HistoryError(f"{where}: the plan does not know of event {needed[known - 1]}")
+        if event.kind == "history_added" and (planned or past):
+            raise HistoryError(f"{where}: past records, which come once and before the first plan")
+        planned, past = planned or event.kind == "planned", past or event.kind == "history_added"
+        known += known < len(needed) and needed[known] == seq
+
+
+# Kinds of events that are about an impression, and the outcomes that events have.
+_OF_IMPRESSIONS = ("shown", "answered", "refused", "expired", "undone")
+_OUTCOMES = {"answered": ANSWERS, "refused": ANSWERS, "undone": (*ANSWERS, None)}
+
+
 def _check_epochs(history: History) -> None:
-    config, episode = history.config, history.episode
-    known = [(move.episode, move.epoch) for move in history.moves]
-    whole = [(k, h) for k in range(1, episode + 1) for h in range(config.horizon)]
-    if known != whole[: len(known)] or (episode and (episode, 0) not in known):
+    config, episode, moves = history.config, history.episode, history.moves
+    most = episode * config.horizon
+    least = most if config.world == "simulated" else max(most - config.horizon + 1, 0)
+    places = (divmod(number, config.horizon) for number in range(len(moves)))
+    ordered = all((m.episode - 1, m.epoch) == place for m, place in zip(moves, places, strict=True))
+    if not ordered or not least <= len(moves) <= most:
         raise HistoryError(
             f"transitions.csv: the epochs are not those of {episode} plans with {config.horizon} "
             "epochs each, in order"
         )
-    still_open = [(m.episode, m.epoch) for m in history.moves if m.next_states is None]
-    if still_open and (still_open != known[-1:] or config.world == "simulated"):
-        raise HistoryError(f"transitions.csv: epoch {still_open[0]} has no next states")
+    source = "simulated" if config.world == "simulated" else "owner"
+    for number, move in enumerate(moves, start=1):
+        where = f"transitions.csv: epoch ({move.episode}, {move.epoch})"
+        if move.next_states is None and (number < len(moves) or source == "simulated"):
+            raise HistoryError(f"{where} has no next states")
+        if move.next_states is not None and move.source != source:
+            raise HistoryError(f'{where} has the source "{move.source}", not "{source}"')
+        for arm in move.columns or ():
+            history.coming.arm_number(arm)
     if len(history.configs) != episode:
         raise HistoryError(
             f"events.csv: {len(history.configs)} plans were made, plans.csv has {episode}"
@@ -357,6 +425,7 @@ def _check_impressions(history: History) -> None:
             raise HistoryError(f'{where}: annotator "{shown.annotator}" is not in study.json')
         if sides.setdefault(key, shown.sides) != shown.sides:
             raise HistoryError(f"{where}: the duel has other sides than before")
+        _check_purpose(where, shown, history)
         if shown.place[0]:
             _check_sides(where, shown, moves.get(shown.place[:2]), history)
         if shown.outcome != "undone":
@@ -365,8 +434,20 @@ def _check_impressions(history: History) -> None:
             people.add((*key, shown.annotator))
         if shown.purpose in LEARNT and shown.outcome in ANSWERS:
             ratings[key] += 1
-            if ratings[key] > most:
-                raise HistoryError(f"{where}: the duel has more than {most} ratings")
+            wanted = most
+            if shown.place[0] == history.episode:
+                wanted = history.closed.get(shown.place, history.now.ratings)
+            if ratings[key] > wanted:
+                raise HistoryError(f"{where}: the duel has more than {wanted} ratings")
+
+
+def _check_purpose(where: str, shown: Impression, history: History) -> None:
+    """What comes before the first plan is about those of the beginning."""
+    first = shown.purpose in ("practice", "sitting")
+    if (first and shown.place[0]) or (shown.purpose == "policy" and not shown.place[0]):
+        raise HistoryError(f"{where}: a duel of episode {shown.place[0]} for {shown.purpose}")
+    if not shown.place[0] and max(shown.sides[0], shown.sides[2]) >= history.config.n_arms:
+        raise HistoryError(f"{where}: an arm that was not there yet")
 
 
 def _check_sides(where: str, shown: Impression, move: Move | None, history: History) -> None:
@@ -385,8 +466,15 @@ def _check_sides(where: str, shown: Impression, move: Move | None, history: Hist
 def _check_outcomes(history: History) -> None:
     """The log and the impressions say the same of every answer."""
     said: dict[int, str | None] = {}
-    for event in history.events:
+    for seq, event in enumerate(history.events, start=1):
         if event.impression is not None and event.kind in _OUTCOME:
+            before = said.get(event.impression)
+            twice = event.kind == "answered" and before in ANSWERS
+            if twice or (event.kind == "undone" and event.outcome not in (None, before)):
+                raise HistoryError(
+                    f'events.csv row {seq + 1}: {event.kind} "{event.outcome}", when the answer '
+                    f'was "{before or ""}"'
+                )
             kind = _OUTCOME[event.kind]
             said[event.impression] = event.outcome if event.kind == "answered" else kind
     for place, shown in enumerate(history.impressions):
@@ -404,7 +492,7 @@ _OUTCOME = {"shown": None, "answered": None, "expired": "expired", "undone": "un
 def _check_answers_used(history: History) -> None:
     """As many answers as each plan says had come before it."""
     count, plans = 0, iter(enumerate(history.plans, start=2))
-    for event in as_counted(history.events):
+    for _, event in as_counted(history.events):
         if event.kind == "planned":
             number, plan = next(plans)
             if plan.answers != count:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.csvtext import CsvError
 
 COLUMNS = ("id", "when", "state", "helped")
+
+_MOST_MOVES = 10_000_000  # arms times the most moves of one: a table that is counted at once
 
 
 @dataclass(frozen=True)
@@ -43,10 +46,7 @@ def read_history(source: Path | bytes, config: StudyConfig, name: str = "history
     """The records of a file, checked row by row."""
     if isinstance(source, Path):
         name, source = source.name, source.read_bytes()
-    columns, rows = csvtext.read(csvtext.decode(source, name), name)
-    for column in COLUMNS:
-        if column not in columns:
-            raise CsvError(f'{name} row 1: column "{column}" is missing')
+    rows = _rows(csvtext.decode(source, name), name)
     labels = [state.label for state in config.states]
     kept: dict[tuple[str, float], tuple[float, str, str, str, str]] = {}
     for number, cells in rows:
@@ -73,9 +73,9 @@ def read_history(source: Path | bytes, config: StudyConfig, name: str = "history
     return Records(text, moves, len({row[1] for row in ordered}), gaps)
 
 
-def ids_in(text: str) -> list[str]:
+def ids_in(text: Any) -> list[str]:
     """The arms that records are about, in the order in which they come."""
-    _, rows = csvtext.read(text, "history.csv")
+    rows = _rows(text, "history.csv")
     return list(dict.fromkeys(csvtext.unquote(cells["id"]) for _, cells in rows))
 
 
@@ -87,8 +87,7 @@ def moves(text: str, config: StudyConfig) -> tuple[IntArray, IntArray, IntArray]
 def _moves(text: str, config: StudyConfig) -> tuple[IntArray, IntArray, IntArray, int]:
     """Each arm's moves in a column of their own, from the top; and how many gaps there were."""
     of_arm: dict[str, list[tuple[float, int, int]]] = defaultdict(list)
-    _, rows = csvtext.read(text, "history.csv")
-    for _, cells in rows:
+    for _, cells in _rows(text, "history.csv"):
         arm, when, state, helped = (csvtext.unquote(cells[column]) for column in COLUMNS)
         number = config.state_number(state) if state else UNKNOWN
         of_arm[arm].append((_moment(when, "history.csv"), number, int(helped)))
@@ -105,12 +104,27 @@ def _moves(text: str, config: StudyConfig) -> tuple[IntArray, IntArray, IntArray
     for arm in found:
         numbers.setdefault(arm, len(numbers))
     most = max((len(of_one) for of_one in found.values()), default=0)
+    if most * len(numbers) > _MOST_MOVES:
+        raise CsvError(
+            f"history.csv: {most} moves of one arm, {len(numbers)} arms: too many at once, leave "
+            "the oldest out"
+        )
     states, helped_, next_states = (np.full((most, len(numbers)), UNKNOWN) for _ in range(3))
     for arm, of_one in found.items():
         column = np.array(of_one)
         for target, part in zip((states, helped_, next_states), column.T, strict=True):
             target[: len(of_one), numbers[arm]] = part
     return states, np.maximum(helped_, 0), next_states, gaps
+
+
+def _rows(text: Any, name: str) -> list[tuple[int, dict[str, str]]]:
+    if not isinstance(text, str):
+        raise CsvError(f"{name}: no text")
+    columns, rows = csvtext.read(text, name)
+    for column in COLUMNS:
+        if column not in columns:
+            raise CsvError(f'{name} row 1: column "{column}" is missing')
+    return rows
 
 
 def _usual_step(of_arm: dict[str, list[tuple[float, int, int]]]) -> float:

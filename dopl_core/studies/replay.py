@@ -8,7 +8,7 @@ from dopl_core.learning.bandit import IntArray
 from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import records
 from dopl_core.studies.arrays import digest
-from dopl_core.studies.changes import Change, changed
+from dopl_core.studies.changes import changed
 from dopl_core.studies.config import StudyConfig, learner_of
 from dopl_core.studies.episode import (
     Epoch,
@@ -42,8 +42,14 @@ def replay(history: History) -> Dopl:
     asked, and how a simulated world moved.
     """
     player = _Player(history)
-    for event in as_counted(history.events):
-        player.take(event)
+    for number, event in as_counted(history.events):
+        try:
+            player.take(event)
+        except ReplayError:
+            raise
+        except ValueError as error:  # a learner, or a configuration, that refuses what it is told
+            raise ReplayError(f"events.csv row {number + 1}: {error}") from None
+    player.check_all_came()
     return player.learner
 
 
@@ -64,7 +70,6 @@ class _Player:
         self.history = history
         self.config: StudyConfig = history.config  # with all changes so far
         self.planned_with: StudyConfig | None = None
-        self.changes: list[Change] = []
         self.learner = learner_of(history.config)
         self.moves: list[Move] = []
         self.recorded = iter(history.moves)
@@ -86,8 +91,7 @@ class _Player:
             self._correct(event)
 
     def _change(self, event: Event) -> None:
-        self.changes.append((event.kind, event.content))
-        self.config = changed(self.history.config, self.changes)
+        self.config = changed(self.config, [(event.kind, event.content)])
         if self.planned_with is None:  # before the first plan, changes hold at once
             adapt(self.learner, self.config)
         if event.kind == "history_added":
@@ -110,8 +114,27 @@ class _Player:
         if asked[number : number + 1].tolist() != [list(shown.sides)]:
             raise ReplayError(f"episode, epoch, duel {shown.place}: something else would be asked")
 
+    def check_all_came(self) -> None:
+        """Everything that was recorded has come out, and was asked."""
+        said, played = self.history.moves, self.moves
+        reported = [sum(m.next_states is not None for m in moves) for moves in (said, played)]
+        if len(said) != len(played) or reported[0] != reported[1]:
+            raise ReplayError(
+                f"transitions.csv has {len(said)} epochs, {reported[0]} of them reported; by the "
+                f"log there are {len(played)}, {reported[1]} of them reported"
+            )
+        for shown in self.history.impressions:
+            if shown.purpose in LEARNT:
+                self._check_asked(shown)
+        for episode, epoch, number in self.history.closed:
+            last = episode == self.history.episode
+            if not last or number >= len(self.asked.get((episode, epoch), ())):
+                raise ReplayError(f"study.json: closed duel {episode, epoch, number} is not asked")
+
     def _plan(self) -> None:
-        made = next(self.plans)
+        made = next(self.plans, None)
+        if made is None:
+            raise ReplayError("plans.csv: the log has more plans")
         states = coming_states(self.config, self.moves, self.planned_with)
         epochs = begin(self.config, self.learner, states, self.moves).epochs
         self.planned_with = self.config
@@ -123,7 +146,10 @@ class _Player:
             self._open(epoch)
 
     def _open(self, epoch: Epoch) -> None:
-        move = self.opened = next(self.recorded)
+        move = next(self.recorded, None)
+        if move is None:
+            raise ReplayError("transitions.csv: by the log there are more epochs")
+        self.opened = move
         _compare(epoch, move)
         self.asked[move.episode, move.epoch] = epoch.duels
         if self.config.world == "observed":
@@ -132,6 +158,8 @@ class _Player:
 
     def _move(self) -> None:
         """The owner has reported the epoch that is open."""
+        if not self.moves:
+            raise ReplayError("there is a report before the first plan")
         said, move = self.opened, self.moves[-1]
         if said.next_states is None or move.next_states is not None:
             raise ReplayError(f"episode {said.episode} epoch {said.epoch}: a report too many")

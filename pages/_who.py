@@ -33,7 +33,7 @@ class Seat:
 
 def owner_only() -> None:
     """A page's guard: only the owner goes on."""
-    _run_the_entrance_first()
+    _run_the_navigation_first()
     if not is_owner():
         _turn_away(
             "Annotators come in by the link they were sent. The owner's link was printed where "
@@ -56,7 +56,7 @@ def seat() -> Seat | None:
 
     Both are read from the link, so that a reload or another device shows the same duel.
     """
-    _run_the_entrance_first()
+    _run_the_navigation_first()
     token = st.query_params.get("invite")
     if token is None:
         owner_only()
@@ -102,8 +102,8 @@ def _turn_away(words: str) -> NoReturn:
     st.stop()
 
 
-def _run_the_entrance_first() -> None:
-    """Go to entrance.py if it has not been run yet.
+def _run_the_navigation_first() -> None:
+    """Go to streamlit_app.py if it has not been run yet.
 
     On a fresh server Streamlit runs pages/name.py by itself when /name is the first request, for
     the sake of apps without st.navigation; this is what st.navigation does to end that.

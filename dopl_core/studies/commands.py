@@ -197,13 +197,13 @@ def history(args: argparse.Namespace) -> None:
 
 def studies(args: argparse.Namespace) -> None:
     """One line a study, its id first."""
-    from dopl_core.studies import service
+    from dopl_core.studies import csvtext, service
 
     for study in service.list_studies(service.open_store()):
         print(
             f"{study.id}  {study.status}  {study.answers} answers by {study.annotators} people  "
             f"plan {study.episode} ({study.config.engine})  waits for {study.waits_for}  "
-            f"{' '.join(study.title.split())}"
+            f"{csvtext.printable(study.title)}"
         )
 
 

@@ -82,7 +82,7 @@ def visit():
 @pytest.fixture
 def router():
     """Open the app at its entrance."""
-    return AppTest.from_file(str(ROOT / "entrance.py"), default_timeout=20)
+    return AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=20)
 
 
 @pytest.fixture

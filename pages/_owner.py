@@ -29,8 +29,12 @@ TABS: dict[str, Callable[[Study], None]] = {
 def page(study: Study) -> None:
     """Where the study is, what comes next, and everything else in tabs."""
     show_done()
+    if "go_to" in st.session_state:
+        st.session_state.tab = st.session_state.go_to
     strip(study)
-    for name, tab in zip(TABS, st.tabs(list(TABS), key="tab", bind="query-params"), strict=True):
+    tabs = st.tabs(list(TABS), key="tab", bind="query-params")
+    st.session_state.pop("go_to", None)
+    for name, tab in zip(TABS, tabs, strict=True):
         if tab.open:
             with tab:
                 TABS[name](study)
@@ -69,7 +73,11 @@ def buttons(study: Study) -> None:
 
 
 def go_to(tab: str) -> None:
-    st.session_state.tab = tab
+    """Open a tab when the page is drawn next.
+
+    Not at once: a part of the page that is drawn before, alone, would lose it again.
+    """
+    st.session_state.go_to = tab
 
 
 def make_first(study: Study) -> None:

@@ -264,7 +264,7 @@ def send(study: Study, week: int, report: Report) -> None:
         _drafts().pop((study.id, week), None)
         st.session_state.pop("checking", None)
         st.session_state.reported = True
-        st.session_state.tab = "List"
+        st.session_state.go_to = "List"
         say_done(f"{study.config.epoch_word.capitalize()} {week} is reported.")
 
 

@@ -2,11 +2,16 @@
 
 import hashlib
 import io
+import math
+import re
+import struct
 import zipfile
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import UNKNOWN, IntArray
@@ -33,13 +38,100 @@ def pack(arrays: Arrays) -> bytes:
     return buffer.getvalue()
 
 
-def unpack(content: bytes) -> Arrays:
-    """The arrays of npz bytes; nothing in them is ever run. ValueError where they are damaged."""
+# What a zip, its compression or a header in it may complain of; text that is no UTF-8 included.
+DAMAGES = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError)
+DAMAGES += (OSError, EOFError, KeyError, ValueError, OverflowError)
+
+PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # compressions that are read
+
+Shape = tuple[str, tuple[int, ...]]  # a type as NumPy writes it, "U" for text, and a shape
+
+
+def shapes(n_arms: int, n_states: int) -> tuple[dict[str, Shape], set[str]]:
+    """What a learner holds after a plan, and which of it need not be there."""
+    N, S = n_arms, n_states
+    known: dict[str, Shape] = {
+        **dict.fromkeys(("episode", "budget", "preferences.reference"), ("<i8", ())),
+        **dict.fromkeys(("plan.multiplier", "plan.value"), ("<f8", ())),
+        **dict.fromkeys(("plan.advantage", "plan.index"), ("<f8", (N, S))),
+        "plan.engine": ("U", ()),
+        "plan.occupancy": ("<f8", (N, S, 2)),
+        "plan.start": ("<f8", (1 + N * S,)),
+        "present": ("|b1", (N,)),
+        "preferences.covariance": ("<f8", (N * S, N * S)),
+        "preferences.warm.theta": ("<f8", (N * S,)),
+    }
+    for name in ("mean", "sd", "low", "high"):
+        known[f"dynamics.{name}"] = ("<f8", (N, S, 2, S))
+    for name in ("mean", "sd", "overestimate"):
+        known[f"preferences.{name}"] = ("<f8", (N, S))
+    optional = {"budget", "present"}  # not there before people could come and go
+    optional |= {f"preferences.{name}" for name in ("reference", "covariance", "warm.theta")}
+    return known, optional
+
+
+def unpack(content: bytes, known: Mapping[str, Shape] | None = None, optional: Any = ()) -> Arrays:
+    """The arrays of npz bytes; nothing in them is ever run. ValueError where they are damaged.
+
+    known: all that may be there; types and shapes are compared before anything is allocated, and
+    numbers must be finite
+    """
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        with zipfile.ZipFile(io.BytesIO(content)) as members:
+            names = [info.filename.removesuffix(".npy") for info in members.infolist()]
+            if len(set(names)) < len(names):
+                raise ValueError("an array is there twice")
+            if known is not None and (missing := known.keys() - set(optional) - set(names)):
+                raise ValueError(f'array "{min(missing)}" is missing')
+            return {
+                name: _read_array(members, info, None if known is None else (name, known))
+                for name, info in zip(names, members.infolist(), strict=True)
+            }
+    except DAMAGES as error:
         raise ValueError(f"not arrays, or damaged ones: {error}") from None
+
+
+def _read_array(
+    members: zipfile.ZipFile,
+    info: zipfile.ZipInfo,
+    expected: tuple[str, Mapping[str, Shape]] | None,
+) -> NDArray[Any]:
+    if info.compress_type not in PLAIN:
+        raise ValueError("compressed in a way that is not ours")
+    with members.open(info) as file:
+        if npy.read_magic(file) != (1, 0):
+            raise ValueError("an array of another version")
+        shape, fortran, dtype = npy.read_array_header_1_0(file, max_header_size=_LONGEST_HEADER)
+        if dtype.hasobject or dtype.kind not in "biufU":
+            raise ValueError(f"an array of {dtype}: as with allow_pickle=False, it is not read")
+        size = dtype.itemsize * math.prod(shape)
+        if expected is not None:
+            _check_shape(*expected, dtype, shape)
+        elif not 0 <= size <= info.file_size:
+            raise ValueError("an array is cut off")
+        data = file.read(size + 1)
+    if len(data) != size:
+        raise ValueError("an array is cut off")
+    array = np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C").copy("K")
+    if expected is not None and dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f'array "{expected[0]}" has numbers that are none')
+    return array
+
+
+_LONGEST_HEADER = 500  # characters; ours have about 80
+
+
+def _check_shape(
+    name: str, known: Mapping[str, Shape], dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> None:
+    if name not in known:
+        raise ValueError(f'array "{name[:80]}" is not known')
+    kind, needed = known[name]
+    text = re.fullmatch(r"<U([1-9]|1[0-6])", dtype.str) is not None
+    if (dtype.str != kind and not (kind == "U" and text)) or shape != needed:
+        raise ValueError(
+            f'array "{name}" has {dtype.str} {shape}: {kind} {needed} by the configuration'
+        )
 
 
 def unpack_whole(content: bytes | None, expected: str) -> Arrays | None:

@@ -16,20 +16,29 @@ and no digests of them: its plans are made again when it is read. Versions 1 and
 editions: all of it is of the first.
 """
 
+import csv
 import io
 import json
 import re
 import zipfile
-import zlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dopl_core.studies import bundle_csv, csvtext
-from dopl_core.studies.arrays import Arrays, digest, pack, unpack
-from dopl_core.studies.bundle_csv import iso, milliseconds
+from dopl_core.environments import brief
+from dopl_core.studies import bundle_csv, csvtext, records
+from dopl_core.studies.arrays import DAMAGES, PLAIN, Arrays, digest, pack, shapes, unpack
+from dopl_core.studies.bundle_csv import LARGEST_NUMBER, iso, milliseconds
 from dopl_core.studies.changes import changed
-from dopl_core.studies.config import StudyConfig, from_json, to_json
+from dopl_core.studies.config import (
+    StudyConfig,
+    check_columns,
+    check_name,
+    from_json,
+    read_json,
+    to_json,
+)
 from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.history import (
     Event,
@@ -37,20 +46,27 @@ from dopl_core.studies.history import (
     HistoryError,
     Move,
     Person,
+    Place,
     check,
     configs_of_plans,
     log_digest,
 )
 from dopl_core.studies.old_logs import log_of_old
+from dopl_core.studies.store import StudyError
 from dopl_core.studies.vocabulary import CHANGES, STATUSES
 
 VERSION = 3
-LARGEST = 1 << 30  # bytes that a member may unpack to
+LARGEST = 1 << 28  # bytes that all members may unpack to: some 500,000 answers
+
+_BOMB = 150  # times that a member of some size is larger unpacked: CSV files are by 50 at most
+_SMALL = 1 << 20
+_MOST_COLUMNS = 100  # none of our files has a quarter of them
 
 _EVERY_VERSION = ("study.json", "duels.csv", "transitions.csv", "plans.csv")
 _TEXTS = (*_EVERY_VERSION, "events.csv")
 _HISTORY = bundle_csv.HISTORY
 _ARRAYS = "arrays.npz"
+_OURS = (*_TEXTS, _HISTORY, _ARRAYS)
 
 
 def write(history: History) -> bytes:
@@ -90,7 +106,7 @@ def read(source: Path | bytes) -> History:
     history = _history(about, files)
     try:
         check(history)
-    except HistoryError as error:
+    except (HistoryError, StudyError) as error:
         raise CsvError(str(error)) from None
     if about["schema"] > 2 and about.get("log") != log_digest(history.events):
         raise CsvError("events.csv: not the log that was exported, by its digest in study.json")
@@ -126,15 +142,8 @@ def _study_json(history: History) -> str:
 
 
 def _history(about: dict[str, Any], files: dict[str, bytes]) -> History:
-    study, version, config = str(about["study"]), about["schema"], _config(about)
+    study, version, config = about["study"], about["schema"], _config(about)
     plans = bundle_csv.read_plans(*_csv(files, "plans.csv"), study, version > 1)
-    try:
-        people = [_person(person) for person in about["annotators"]]
-        made_at = milliseconds(about["made_at"])
-        closed = {(k, h, n): int(ratings) for k, h, n, ratings in about["closed"]}
-        counts = int(about["asked"]), int(about["given"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise CsvError(f"study.json: {_reason(error)}") from None
     events: list[Event] = []
     configs = dict.fromkeys(range(1, len(plans) + 1), config)
     coming = config
@@ -148,22 +157,28 @@ def _history(about: dict[str, Any], files: dict[str, bytes]) -> History:
     impressions = bundle_csv.read_duels(duels[0], study, coming)
     transitions = _csv(files, "transitions.csv")
     moves = bundle_csv.read_transitions(*transitions, study, configs, version)
-    history = History(
-        study=study,
-        status=about["status"],
-        made_at=made_at,
-        config=config,
-        asked=counts[0],
-        given=counts[1],
-        annotators=people,
-        impressions=impressions,
-        moves=_with_reports(moves, about.get("reports", ())),
-        plans=plans,
-        arrays=_arrays(files[_ARRAYS]) if _ARRAYS in files else None,
-        closed=closed,
-        events=events,
-    )
-    return history if version > 2 else replace(history, events=log_of_old(history))
+    try:
+        history = History(
+            study=study,
+            status=about["status"],
+            made_at=milliseconds(about["made_at"]),
+            config=config,
+            asked=_whole(about["asked"], "asked"),
+            given=_whole(about["given"], "given"),
+            annotators=_people(about["annotators"]),
+            impressions=impressions,
+            moves=_with_reports(moves, about.get("reports", [])),
+            plans=plans,
+            arrays=None,
+            closed=_closed(about["closed"]),
+            events=events,
+        )
+    except ValueError as error:
+        raise CsvError(f"study.json: {error}") from None
+    if version < 3:
+        history = replace(history, events=log_of_old(history))
+    # Version 1 kept no digest to compare arrays with: they are made again.
+    return replace(history, arrays=_arrays(files, history) if version > 1 else None)
 
 
 def _configs(
@@ -171,90 +186,190 @@ def _configs(
 ) -> tuple[dict[int, StudyConfig], StudyConfig]:
     """The configuration of each plan, and the one with all changes."""
     try:
+        for event in events:
+            if event.kind == "history_added":
+                records.read_history(event.content["records"].encode(), config)
         changes = [(e.kind, e.content) for e in events if e.kind in CHANGES]
         return configs_of_plans(config, events), changed(config, changes)
-    except (KeyError, TypeError, ValueError) as error:
-        raise CsvError(f"events.csv: a change cannot be made: {_reason(error)}") from None
+    except ValueError as error:
+        raise CsvError(f"events.csv: a change cannot be made: {error}") from None
 
 
-def _person(about: dict[str, Any]) -> Person:
-    return Person(
-        name=str(about["name"]),
-        joined_at=milliseconds(about["joined_at"]),
-        practised=bool(about["practised"]),
-        repeats=int(about["repeats"]),
-    )
+# --- what study.json holds beside the configuration
 
 
-def _with_reports(moves: list[Move], reports: Any) -> list[Move]:
-    columns = {(int(r["episode"]), int(r["epoch"])): r["columns"] for r in reports}
-    return [replace(m, columns=columns.get((m.episode, m.epoch))) for m in moves]
+def _objects(content: Any, what: str, keys: set[str]) -> Iterator[dict[str, Any]]:
+    """The objects of a list, each with all these keys."""
+    if not isinstance(content, list):
+        raise ValueError(f"{what} is {brief(content)}: a list needed")
+    for number, one in enumerate(content, start=1):
+        if not isinstance(one, dict):
+            raise ValueError(f"{what}: number {number} is {brief(one)}: an object needed")
+        if missing := keys - one.keys():
+            raise ValueError(f"{what}: number {number}: '{min(missing)}' is missing")
+        yield one
+
+
+def _whole(value: Any, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_NUMBER:
+        raise ValueError(
+            f"{what} is {brief(value)}: a whole number needed, at most {LARGEST_NUMBER}"
+        )
+    return value
+
+
+def _people(content: Any) -> list[Person]:
+    people: dict[str, Person] = {}
+    for about in _objects(content, "annotators", {"name", "joined_at", "practised", "repeats"}):
+        name = about["name"]
+        if not isinstance(name, str) or name != check_name(name):
+            raise ValueError(f"annotators: {brief(name)} is no name")
+        if name in people:
+            raise ValueError(f'annotators: "{name}" is there twice')
+        if not isinstance(about["practised"], bool):
+            raise ValueError(f'annotators: "{name}": practised is {brief(about["practised"])}')
+        repeats = _whole(about["repeats"], f'annotators: "{name}": repeats')
+        joined_at = milliseconds(about["joined_at"])
+        people[name] = Person(name, joined_at, about["practised"], repeats)
+    return list(people.values())
+
+
+def _closed(content: Any) -> dict[Place, int]:
+    if not isinstance(content, list):
+        raise ValueError(f"closed is {brief(content)}: a list needed")
+    closed: dict[Place, int] = {}
+    for one in content:
+        if not isinstance(one, list) or len(one) != 4:
+            raise ValueError("closed: episode, epoch, duel and ratings needed")
+        episode, epoch, duel, ratings = (_whole(number, "closed: a number") for number in one)
+        closed[episode, epoch, duel] = ratings
+    return closed
+
+
+def _with_reports(moves: list[Move], content: Any) -> list[Move]:
+    reports: dict[tuple[int, int], dict[str, dict[str, str]]] = {}
+    for about in _objects(content, "reports", {"episode", "epoch", "columns"}):
+        place = _whole(about["episode"], "episode"), _whole(about["epoch"], "epoch")
+        if not isinstance(about["columns"], dict):
+            raise ValueError(f"reports: columns is {brief(about['columns'])}: an object needed")
+        for arm, columns in about["columns"].items():
+            check_columns(f'reports: "{arm[:80]}"', columns)
+        reports[place] = about["columns"]
+    if unknown := reports.keys() - {
+        (m.episode, m.epoch) for m in moves if m.next_states is not None
+    }:
+        raise ValueError(f"reports: epoch {min(unknown)} was not reported")
+    return [replace(m, columns=reports.get((m.episode, m.epoch))) for m in moves]
+
+
+# --- the files
 
 
 def _unzip(source: Path | bytes) -> dict[str, bytes]:
     """The files that a bundle has; nothing else in it is looked at, and none is ever huge."""
+    name = source.name if isinstance(source, Path) else "the bundle"
+    content = source if isinstance(source, bytes) else _content(source)
     try:
-        with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as bundle:
+        with zipfile.ZipFile(io.BytesIO(content)) as bundle:
+            members = [m for m in bundle.infolist() if m.filename in _OURS]
+            _check_members(members)
             files = {}
-            for name in (*_TEXTS, _HISTORY, _ARRAYS):
-                if name in bundle.namelist():
-                    with bundle.open(name) as member:
-                        files[name] = member.read(LARGEST + 1)
-                    if len(files[name]) > LARGEST:
-                        raise CsvError(f"{name}: over {LARGEST >> 20} MB; not a bundle of dopl")
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
-        name = source.name if isinstance(source, Path) else "the bundle"
+            for member in members:
+                with bundle.open(member) as file:
+                    files[member.filename] = file.read(member.file_size + 1)
+    except CsvError:
+        raise
+    except DAMAGES:
         raise CsvError(f"{name}: not a zip file, or a damaged one") from None
     if "study.json" not in files:
         raise CsvError("study.json is missing")
     return files
 
 
+def _content(source: Path) -> bytes:
+    with source.open("rb") as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise CsvError(f"{source.name}: over {LARGEST >> 20} MB; not a bundle of dopl")
+    return content
+
+
+def _check_members(members: list[zipfile.ZipInfo]) -> None:
+    """Refuse, before anything is unpacked, what would be too large, or is not as we write it."""
+    names = [member.filename for member in members]
+    for member in members:
+        if names.count(member.filename) > 1:
+            raise CsvError(f"{member.filename} is there twice")
+        if member.compress_type not in PLAIN or member.flag_bits & 1:
+            raise CsvError(f"{member.filename}: compressed in a way that is not ours, or encrypted")
+        if member.file_size > max(_SMALL, _BOMB * member.compress_size):
+            raise CsvError(
+                f"{member.filename}: {member.file_size >> 20} MB out of "
+                f"{member.compress_size >> 10} kB; not a bundle of dopl"
+            )
+    if sum(member.file_size for member in members) > LARGEST:
+        raise CsvError(f"over {LARGEST >> 20} MB when it is unpacked; not a bundle of dopl")
+
+
 def _about(content: bytes) -> dict[str, Any]:
     try:
-        about = json.loads(csvtext.decode(content, "study.json"))
-    except json.JSONDecodeError as error:
-        raise CsvError(f"study.json line {error.lineno}: not JSON: {error.msg}") from None
-    if not isinstance(about, dict) or not isinstance(about.get("schema"), int):
+        about = read_json(csvtext.decode(content, "study.json"))
+    except StudyError as error:
+        raise CsvError(f"study.json {error}") from None
+    if not isinstance(about, dict) or type(about.get("schema")) is not int:
         raise CsvError('study.json: "schema", the version of the bundle, is missing')
     if not 1 <= about["schema"] <= VERSION:
         raise CsvError(
-            f"study.json: made by a newer version of dopl (schema {about['schema']}, this program "
-            f"knows up to {VERSION}): update dopl"
+            f"study.json: made by a newer version of dopl (schema {brief(about['schema'])}, this "
+            f"program knows up to {VERSION}): update dopl"
         )
     for key in ("study", "status", "made_at", "config", "annotators", "asked", "given", "closed"):
         if key not in about:
             raise CsvError(f'study.json: "{key}" is missing')
-    if not re.fullmatch(r"[a-z0-9-]{1,80}", str(about["study"])):
-        raise CsvError(f'study.json: study "{about["study"]}" is not an id of dopl')
-    if about["status"] not in STATUSES:
-        raise CsvError(
-            f'study.json: status "{about["status"]}" is not one of {", ".join(STATUSES)}'
-        )
+    study, status = about["study"], about["status"]
+    if not isinstance(study, str) or not re.fullmatch(r"[a-z0-9-]{1,80}", study):
+        shown = study[:80] if isinstance(study, str) else brief(study)
+        raise CsvError(f'study.json: study "{shown}" is not an id of dopl')
+    if status not in STATUSES:
+        shown = status[:80] if isinstance(status, str) else brief(status)
+        raise CsvError(f'study.json: status "{shown}" is not one of {", ".join(STATUSES)}')
     return about
 
 
 def _config(about: dict[str, Any]) -> StudyConfig:
     try:
         return from_json(json.dumps(about["config"]))
-    except (ValueError, TypeError, KeyError) as error:
-        raise CsvError(f"study.json: {_reason(error)}") from None
+    except ValueError as error:
+        raise CsvError(f"study.json: {error}") from None
 
 
 def _csv(files: dict[str, bytes], name: str) -> tuple[bundle_csv.Rows, list[str]]:
-    columns, rows = csvtext.read(csvtext.decode(files[name], name), name)
+    text = csvtext.decode(files[name], name)
+    if _columns(text) > _MOST_COLUMNS:
+        raise CsvError(f"{name} row 1: more than {_MOST_COLUMNS} columns; not a file of dopl")
+    columns, rows = csvtext.read(text, name)
     for _, row in rows:
         for column, cell in row.items():
             row[column] = csvtext.unquote(cell)
     return rows, columns
 
 
-def _arrays(content: bytes) -> Arrays:
+def _columns(text: str) -> int:
+    """How many columns a file has at most, whatever separates them."""
+    first = io.StringIO(text[:_SMALL], newline="")
+    most = 0
+    for separator in ",;\t":
+        first.seek(0)
+        most = max(most, len(next(csv.reader(first, delimiter=separator), ())))
+    return most
+
+
+def _arrays(files: dict[str, bytes], history: History) -> Arrays | None:
+    """What the learner held after the last plan, of the size that the configuration says."""
+    if not history.plans or _ARRAYS not in files:
+        return None
     try:
-        return unpack(content)
-    except ValueError:
-        raise CsvError(f"{_ARRAYS}: not arrays, or damaged ones") from None
-
-
-def _reason(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        now = history.now
+        return unpack(files[_ARRAYS], *shapes(now.n_arms, now.n_states))
+    except ValueError as error:
+        raise CsvError(f"{_ARRAYS}: {error}") from None

@@ -3,7 +3,9 @@
 Arms go by their owner's ids, states by their labels, times are UTC.
 """
 
+import csv
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -11,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from dopl_core.environments import brief
 from dopl_core.learning.bandit import UNKNOWN
-from dopl_core.studies.config import StudyConfig
+from dopl_core.learning.planning import ENGINES
+from dopl_core.studies.config import StudyConfig, read_json
 from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.history import (
     Event,
@@ -48,7 +52,12 @@ Value = str | int | float | None
 Cells = dict[str, str]
 Rows = list[tuple[int, Cells]]  # with their numbers as a spreadsheet shows them
 
+LARGEST_NUMBER = 2**31 - 1  # that the databases count to
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST = 253_402_300_800_000  # the year 10,000, in which four digits are not enough
+
+csv.field_size_limit(1 << 28)  # the list of a week is one cell; what a file holds is bounded
 
 
 def iso(milliseconds: int | None) -> str | None:
@@ -59,12 +68,17 @@ def iso(milliseconds: int | None) -> str | None:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"
 
 
-def milliseconds(text: str) -> int:
+def milliseconds(text: Any) -> int:
     """The time that `iso` wrote."""
+    if not isinstance(text, str):
+        raise ValueError(f"time is {brief(text)}: UTC needed, as 2026-01-31T12:00:00.000Z")
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f'time "{text}" has no zone: UTC needed, as 2026-01-31T12:00:00.000Z')
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    since = (moment - _EPOCH) // timedelta(milliseconds=1)
+    if not 0 <= since < _LATEST:
+        raise ValueError(f'time "{text}" is not between 1970 and 9999')
+    return since
 
 
 # --- duels.csv: one row an impression, in the order they were shown; epochs count from 0
@@ -209,10 +223,7 @@ def _move(
         try:
             for name, value in (shared | {"arm": config.arms[n].id}).items():
                 _same(name, row[name], value)
-            said = row | {
-                k: str(v or "") for k, v in json.loads(row.get("reported") or "{}").items()
-            }
-            said["activated"] = said["activated"] or "0"
+            said = _as_reported(row)
             for mark in ("activated", "listed"):
                 _one_of(mark, said.get(mark, "0"), ("0", "1"))
             states[n] = state_number(config, said["state"])
@@ -240,7 +251,12 @@ def _move(
 
 def _as_reported(row: Cells) -> Cells:
     """The cells as they were reported at first, before any correction."""
-    first = json.loads(row.get("reported") or "{}")
+    first = read_json(row.get("reported") or "{}")
+    if not isinstance(first, dict) or not first.keys() <= {"state", "activated", "next_state"}:
+        raise ValueError("reported is not what was said of state, activated and next_state")
+    for name, value in first.items():
+        if not isinstance(value, str | int | None):
+            raise ValueError(f"reported: {name} is {brief(value)}")
     return row | {name: "" if value is None else str(value) for name, value in first.items()}
 
 
@@ -288,12 +304,13 @@ def _event(row: Cells, study: str, seq: int, impressions: int, history: str | No
     if shown is not None and not 0 <= shown < impressions:
         raise ValueError(f"impression {shown + 1} is not in duels.csv")
     body = row["body"] or None
-    if body is not None and not isinstance(json.loads(body), dict):
+    content = read_json(body or "{}")
+    if not isinstance(content, dict):
         raise ValueError("body is not a JSON object")
     if row["kind"] == "history_added":
         if history is None:
             raise ValueError(f"{HISTORY} is missing")
-        body = to_text(json.loads(body or "{}") | {"records": history})
+        body = to_text(content | {"records": history})
     return Event(
         at=milliseconds(row["at"]),
         kind=row["kind"],
@@ -326,16 +343,17 @@ def read_plans(rows: Rows, columns: list[str], study: str, with_digest: bool) ->
 def _plan(row: Cells, study: str, expected: int) -> PlanMade:
     _same("study", row["study"], study)
     _same("plan", row["plan"], str(expected))
+    _one_of("engine", row["engine"], ENGINES)
     return PlanMade(
         plan=expected,
         made_at=milliseconds(row["made_at"]),
         engine=row["engine"],
-        value=float(row["value"]),
-        random_value=float(row["random_value"]),
-        multiplier=float(row["multiplier"]),
-        changed=float(row["changed"]),
+        value=_number(row, "value"),
+        random_value=_number(row, "random_value"),
+        multiplier=_number(row, "multiplier"),
+        changed=_number(row, "changed"),
         answers=_whole(row, "answers"),
-        seconds=float(row["seconds"]),
+        seconds=_number(row, "seconds"),
         digest=row.get("digest") or None,
     )
 
@@ -360,15 +378,25 @@ def check_columns(name: str, columns: list[str], expected: tuple[str, ...]) -> N
 
 def _same(what: str, given: str, expected: str) -> None:
     if given != expected:
-        raise ValueError(f'{what} is "{given}", not "{expected}"')
+        raise ValueError(f'{what} is "{given[:80]}", not "{expected[:80]}"')
 
 
 def _one_of(what: str, given: str, allowed: tuple[str, ...]) -> None:
     if given not in allowed:
-        raise ValueError(f'{what} "{given}" is not one of {", ".join(allowed)}')
+        raise ValueError(f'{what} "{given[:80]}" is not one of {", ".join(allowed)}')
 
 
 def _whole(row: Cells, column: str) -> int:
-    if not row[column].isascii() or not row[column].isdigit():
-        raise ValueError(f'{column} is "{row[column]}": a whole number needed')
-    return int(row[column])
+    text = row[column]
+    if not text.isascii() or not text.isdigit() or len(text) > 10 or int(text) > LARGEST_NUMBER:
+        raise ValueError(
+            f'{column} is "{text[:80]}": a whole number needed, at most {LARGEST_NUMBER}'
+        )
+    return int(text)
+
+
+def _number(row: Cells, column: str) -> float:
+    number = float(row[column])
+    if not math.isfinite(number):
+        raise ValueError(f'{column} is "{row[column][:80]}": a number needed')
+    return number

@@ -315,7 +315,7 @@ def test_answers_that_do_not_add_up_are_refused(sqlite_store: Store, exported: b
         ({"status": "odd"}, 'status "odd" is not one of running'),
         ({"config": {}}, "study.json"),
         ({"config": {"arms": [], "states": []}}, "study.json"),
-        ({"annotators": [{}]}, "study.json: 'name' is missing"),
+        ({"annotators": [{}]}, "annotators: number 1: 'joined_at' is missing"),
         ({"asked": 0, "given": 5}, "5 ratings given of 0 asked"),
         ({"made_at": "never"}, "study.json: Invalid isoformat"),
     ],

@@ -55,8 +55,8 @@ def one(config: StudyConfig, week: WeekList) -> None:
     )
     if week.by_lot:
         st.info(
-            "Everybody here is equal to others who are not on the list, as far as is known yet: it "
-            "was drawn by lot among equals. Answers and reports will tell them apart.",
+            "All of these are equal to others who are not on the list, as far as is known yet: "
+            "among equals it was drawn by lot. Answers and reports will tell them apart.",
             icon=":material/casino:",
         )
     if len(week.listed) > MOST_ROWS:
@@ -74,7 +74,7 @@ def row(number: int, listed: Listed, week: WeekList) -> None:
             st.text(lists.whereabouts_words(listed, week.word))
             if listed.group != "all":
                 st.text(listed.group)
-        st.text(lists.why(listed, week) if not week.by_lot else "Drawn by lot among equals.")
+        st.text(lists.why(listed, week))
         if week.reported:
             helped = "Helped" if listed.helped else "Not helped"
             st.text(f"{helped}; then {listed.then or 'unknown'}.")
@@ -131,7 +131,10 @@ def state_control(config: StudyConfig, label: str, state: str | None, key: str) 
 
 def no_list(study: Study) -> None:
     if study.episode == 0:
-        st.markdown("The first list is made when the first sitting ends.")
+        st.markdown(
+            "The first list is made when the first sitting ends. Let people answer by a link from "
+            "*Invite*, or answer yourself."
+        )
         return
     st.markdown("This list was made by an earlier version; the next will say why, too.")
     for helped in service.epoch_list(store(), study.id):

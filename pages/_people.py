@@ -32,7 +32,7 @@ def show(study: Study) -> None:
     with st.expander("Several join (CSV)", icon=":material/group_add:"):
         many_join(study, coming)
     with st.expander("Somebody leaves", icon=":material/person_remove:"):
-        leaves(study, here)
+        leaves(study, here, coming.budget)
     gone = [arm for arm in coming.arms if not arm.present]
     if gone:
         with st.expander("Somebody comes back", icon=":material/undo:"):
@@ -96,7 +96,7 @@ def let_join(study: Study, arms: Sequence[Arm]) -> None:
     st.rerun()
 
 
-def leaves(study: Study, here: Sequence[Arm]) -> None:
+def leaves(study: Study, here: Sequence[Arm], budget: int) -> None:
     """Some of those who are here."""
     names = {arm.id: called(arm.label, arm.id) for arm in here}
     going = st.multiselect(
@@ -105,6 +105,11 @@ def leaves(study: Study, here: Sequence[Arm]) -> None:
     st.caption("They are in no duel any more and on no list; what is known of them is kept.")
     if st.button("They leave", key="leave", disabled=not going):
         with said_plainly():
+            if len(here) - len(going) < budget:
+                raise ValueError(
+                    f"{len(here) - len(going)} would be left, and {budget} are helped at a time: "
+                    "lower that in Settings first"
+                )
             service.leave(store(), study.id, going)
             say_done(f"{', '.join(names[arm] for arm in going)}: on no list from now on.")
             st.rerun()

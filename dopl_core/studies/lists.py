@@ -249,8 +249,6 @@ def report_words(
     others = len(set(helped) - set(listed))
     parts = [f"{moved} moved", f"{same} as before", f"{unknown} unknown"]
     parts += [f"{again} seen again"] * bool(again)
-    parts += [f"{len(set(helped) & set(listed))} of {len(listed)} helped"]
-    parts += [f"{others} helped who {'is' if others == 1 else 'are'} not on the list"] * bool(
-        others
-    )
+    more = f" and {others} not on the list" if others else ""
+    parts += [f"{len(set(helped) & set(listed))} of {len(listed)} helped{more}"]
     return ", ".join(parts)

@@ -109,7 +109,7 @@ def test_a_list_says_who_and_why_and_that_equals_were_drawn_by_lot(visit, store,
     [week] = service.read_lists(store, clinic)
     for one in week.listed:
         assert f"{one.label} ({one.id})" in said(app)
-        assert lists.why(one, week) in said(app) or week.by_lot
+        assert lists.why(one, week) in said(app)
     assert ("drawn by lot" in said(app)) == any(one.equal for one in week.listed)
 
 
@@ -270,6 +270,15 @@ def test_somebody_without_an_id_cannot_join(visit, store, clinic):
     app = click(open_tab(visit, clinic, "People"), "join")
     assert "the id is empty" in said(app)
     assert service.coming_config(store, clinic).n_arms == 12
+
+
+def test_nobody_leaves_whom_the_budget_needs(visit, store, clinic):
+    app = open_tab(visit, clinic, "People")
+    everybody = list(service.present_states(store, clinic))
+    app.multiselect(key="leave-12").set_value(everybody[:10]).run()
+    app = click(app, "leave")
+    assert "2 would be left, and 3 are helped at a time: lower that in Settings" in said(app)
+    assert service.coming_config(store, clinic).present.all()
 
 
 def test_a_card_that_was_changed_comes_with_the_next_report(visit, store, clinic):

@@ -58,7 +58,7 @@ def test_what_a_report_says_is_counted_and_nothing_is_assumed() -> None:
     now = {"a": "High", "b": "Low", "c": "Low", "d": None}
     said = lists.report_words(before, now, ["a", "b"], ["a", "d"])
     assert said == (
-        "1 moved, 1 as before, 2 unknown, 1 seen again, 1 of 2 helped, 1 helped off the list"
+        "1 moved, 1 as before, 2 unknown, 1 seen again, 1 of 2 helped and 1 not on the list"
     )
     assert lists.report_words({"a": "Low"}, {"a": "Low"}, ["a"], ["a"]) == (
         "0 moved, 1 as before, 0 unknown, 1 of 1 helped"

@@ -133,6 +133,10 @@ def past_records(config: service.StudyConfig) -> service.Records | None:
         )
         upload = st.file_uploader("Past records (CSV)", type=["csv", "txt"], key="history")
         if upload is None:
+            example = EXAMPLE.with_name("clinic_history.csv")
+            st.download_button(
+                "Example records", example.read_bytes(), example.name, "text/csv", key="records"
+            )
             return None
         content = roster.decode(upload.getvalue(), upload.name).encode()
         past = service.read_history(content, config, upload.name)

@@ -88,6 +88,17 @@ def test_a_first_sitting_is_said_and_can_be_ended(visit, store):
     assert "Week 1: 3 of 12 patients to help" in said(app).replace("*", "")
 
 
+def test_a_closed_study_says_so_and_asks_for_nothing(visit, store, clinic):
+    app = click(open_tab(visit, clinic, "Settings"), "close")
+    assert "Closed. Nobody is asked and no list is made" in said(app).replace("*", "")
+    assert not [b.key for b in app.button if b.proto.type == "primary"]
+    assert "reopen it in Settings to report" in said(open_tab(visit, clinic, "Report")).replace(
+        "*", ""
+    )
+    app = click(open_tab(visit, clinic, "Settings"), "reopen")
+    assert [b.key for b in app.button if b.proto.type == "primary"] == ["to-report"]
+
+
 def test_words_are_the_owners(visit, store):
     app = open_tab(visit, make(store, epoch_word="month"))
     assert "Month 1" in said(app)

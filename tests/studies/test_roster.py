@@ -224,3 +224,12 @@ def test_those_who_have_left_may_stay_in_the_file_but_have_no_state() -> None:
     assert "p3" not in service.read_report(b"id,state\np1,Low\np3,\n", config).states
     with pytest.raises(CsvError, match='row 2: "p3" has left'):
         service.read_report(b"id,state\np3,Low\n", config)
+
+
+def test_the_example_records_fit_the_example_roster_and_have_gaps_and_others() -> None:
+    arms = service.read_roster(ROSTERS / "clinic.csv", STATES)
+    config = service.from_roster(arms, STATES, title="Example", budget=6)
+    past = service.read_history(ROSTERS / "clinic_history.csv", config)
+    assert past.moves > 100
+    assert past.gaps > 0
+    assert past.arms == len(arms) + 2

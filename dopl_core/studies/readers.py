@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -63,7 +64,7 @@ def readers(store: Store, study: str) -> list[Reader]:
         return [Reader(*row) for row in connection.execute(query)]
 
 
-def _columns() -> sa.Select[tuple[str, str, int, int | None]]:
+def _columns() -> sa.Select[Any]:
     return sa.select(_readers.study, _readers.name, _readers.made_at, _readers.revoked_at)
 
 

@@ -61,6 +61,12 @@ def take_all(page: Page, url: str, study: str, clinic: str, folder: Path) -> Non
     page.goto(f"{url}/annotate?study={clinic}")
     expect(page.get_by_text("Age:").first).to_be_visible()
     take(page, folder / "roster.png", 730)
+    page.goto(f"{url}/studies?study={clinic}")
+    expect(page.get_by_text("to help", exact=False).first).to_be_visible()
+    take(page, folder / "list.png", 900)
+    page.get_by_role("button", name="Report week 4").click()
+    expect(page.get_by_text("On the list").first).to_be_visible()
+    take(page, folder / "report.png", 900)
     page.goto(f"{url}/studies?study={study}")
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     take(page, folder / "studies.png", 860)
@@ -124,14 +130,25 @@ def make_answers(store: service.Store) -> str:
 
 
 def make_clinic(store: service.Store) -> str:
-    """A study of a clinic's own patients."""
-    states = ["Low", "Moderate", "High"]
-    roster = service.read_roster(ROOT / "data" / "rosters" / "clinic.csv", states)
+    """A clinic's own patients in their fourth week, from the README's six."""
+    folder, states = ROOT / "data" / "rosters" / "six_weeks", ["Low", "Moderate", "High"]
     rules = {"title": "Sleep clinic", "budget": 4, "noun": "patient", "practice": False}
-    question = "Which patient is doing better with the therapy?"
-    return service.create_study(
-        store, service.from_roster(roster, states, question=question, **rules)
-    )
+    rules |= {"question": "Which patient is doing better with the therapy?", "answers": 15}
+    arms = service.read_roster(folder / "roster.csv", states)
+    config = service.from_roster(arms, states, **rules)
+    past = service.read_history(folder / "history.csv", config)
+    study = service.create_study(store, config, past)
+    for week in (1, 2, 3):
+        for _ in range(12):
+            reply = service.next_duel(store, study, "Amina")
+            if isinstance(reply, service.Ask):
+                better = reply.left.state_number >= reply.right.state_number
+                said = "left" if better else "right"
+                service.answer(store, reply.impression, said, too_fast_ms=0)
+        read = service.read_report(folder / f"week{week}.csv", config)
+        service.observe(store, study, read.states, read.columns)
+        service.advance(store, study)
+    return study
 
 
 if __name__ == "__main__":

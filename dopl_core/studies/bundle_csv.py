@@ -234,7 +234,7 @@ def _move(
                 raise ValueError("there is a next_state, and no source that says it")
             _check_follows(config, said, n, before)
         except ValueError as error:
-            raise CsvError(f"transitions.csv row {number}: {error}") from None
+            raise CsvError(f"transitions.csv row {number}: {_reason(error)}") from None
     if len(listed) != config.budget:
         raise ValueError(f"{len(listed)} arms are activated, the budget is {config.budget}")
     _one_of("source", first["source"], SOURCES if reported else ("",))
@@ -368,7 +368,13 @@ def _checked(name: str, number: int, read: Callable[..., Any], *given: Any) -> A
     except CsvError:
         raise
     except ValueError as error:
-        raise CsvError(f"{name} row {number}: {error}") from None
+        raise CsvError(f"{name} row {number}: {_reason(error)}") from None
+
+
+def _reason(error: ValueError) -> str:
+    """Why, in a line or two: a cell that is quoted may be as long as a book."""
+    said = str(error)
+    return said if len(said) < 400 else f"{said[:400]}..."
 
 
 def check_columns(name: str, columns: list[str], expected: tuple[str, ...]) -> None:

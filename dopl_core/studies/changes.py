@@ -23,6 +23,9 @@ Change = tuple[str, dict[str, Any]]  # kind of event (vocabulary.CHANGES), and i
 
 def changed(config: StudyConfig, changes: Iterable[Change]) -> StudyConfig:
     """The configuration with changes applied, each checked as a new study's would be."""
+    changes = list(changes)
+    if not changes:
+        return config
     arms = list(config.arms)
     settings: dict[str, Any] = {}
     for kind, body in changes:

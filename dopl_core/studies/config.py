@@ -144,7 +144,7 @@ class StudyConfig:
 def _number(numbers: dict[str, int], name: str, what: str) -> int:
     if name not in numbers:
         known = ", ".join(list(numbers)[:8]) + (", ..." if len(numbers) > 8 else "")
-        raise StudyError(f'{what} "{name}" is not one of {known}')
+        raise StudyError(f'{what} "{name[:80]}" is not one of {known[:800]}')
     return numbers[name]
 
 

@@ -403,6 +403,8 @@ def _check_epochs(history: History) -> None:
             raise HistoryError(f"{where} has no next states")
         if move.next_states is not None and move.source != source:
             raise HistoryError(f'{where} has the source "{move.source}", not "{source}"')
+        if move.helped is not None and source == "simulated":
+            raise HistoryError(f"{where}: others are helped than those on the list")
         for arm in move.columns or ():
             history.coming.arm_number(arm)
     if len(history.configs) != episode:
@@ -422,7 +424,7 @@ def _check_impressions(history: History) -> None:
         where = f"duels.csv row {number}"
         key = (shown.place, shown.purpose)
         if shown.annotator not in names:
-            raise HistoryError(f'{where}: annotator "{shown.annotator}" is not in study.json')
+            raise HistoryError(f'{where}: annotator "{shown.annotator[:80]}" is not in study.json')
         if sides.setdefault(key, shown.sides) != shown.sides:
             raise HistoryError(f"{where}: the duel has other sides than before")
         _check_purpose(where, shown, history)

@@ -12,6 +12,7 @@ from pages._backend import store
 from pages._done import say_done, show_done
 from pages._duels import open_duels
 from pages._trouble import safely, said_plainly
+from pages._who import owner_still
 from pages._words import plain
 
 STEPS = ("List", "Help", "Report", "Next list")
@@ -96,6 +97,7 @@ def make_first(study: Study) -> None:
 @st.fragment(run_every=3.0)
 def where(study_id: str, stage: tuple[object, ...]) -> None:
     """What the study waits for, live; the page is drawn anew when that changes."""
+    owner_still()
     with said_plainly(stop=True):
         study = service.get_study(store(), study_id)
     if study.plan_due:

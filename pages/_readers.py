@@ -8,17 +8,17 @@ from dopl_core.studies.service import Study
 from pages._backend import store
 from pages._study import address
 from pages._trouble import safely, said_plainly
-from pages._who import _run_the_navigation_first, _turn_away
+from pages._who import run_the_navigation_first, turn_away
 from pages._words import plain
 
 
 def reader_only() -> Reader:
     """A page's guard: whose link it is; without one that is valid nobody goes on."""
-    _run_the_navigation_first()
+    run_the_navigation_first()
     token = st.query_params.get("read")
     reader = readers.who_reads(store(), token) if token else None
     if reader is None:
-        _turn_away("This link opens nothing any more. Ask whoever sent it for a new one.")
+        turn_away("This link opens nothing any more. Ask whoever sent it for a new one.")
     return reader
 
 

@@ -16,6 +16,7 @@ from pages._done import say_done
 from pages._downloads import csv_button
 from pages._lists import UNKNOWN, called
 from pages._trouble import safely, said_plainly, show_trouble
+from pages._who import owner_still
 from pages._words import plain
 
 AT_ONCE = 40  # of those not on the list, shown until more are asked for
@@ -91,6 +92,7 @@ def show(study: Study) -> None:
 @st.fragment
 def by_hand(study: Study, week: int) -> None:
     """A row for everybody: those on the list first, then the others."""
+    owner_still()
     if st.session_state.pop("reported", False):
         st.rerun()
     with st.container():

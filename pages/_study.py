@@ -9,7 +9,7 @@ import streamlit as st
 from dopl_core.studies import access, service
 from dopl_core.studies.service import Study
 from pages._backend import run_beside, store
-from pages._downloads import csv_button
+from pages._downloads import csv_button, made_for_owner
 from pages._trouble import safely, said_plainly
 from pages._words import plain
 
@@ -88,7 +88,7 @@ def data(study: Study) -> None:
     """Export, and delete."""
     st.download_button(
         "Everything as a bundle (zip)",
-        lambda: service.export_bundle(store(), study.id),
+        made_for_owner(lambda: service.export_bundle(store(), study.id)),
         f"{study.id}.zip",
         "application/zip",
         key="export",

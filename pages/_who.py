@@ -33,9 +33,9 @@ class Seat:
 
 def owner_only() -> None:
     """A page's guard: only the owner goes on."""
-    _run_the_navigation_first()
+    run_the_navigation_first()
     if not is_owner():
-        _turn_away(
+        turn_away(
             "Annotators come in by the link they were sent. The owner's link was printed where "
             "the app was started; `dopl key` makes a new one."
         )
@@ -56,7 +56,7 @@ def seat() -> Seat | None:
 
     Both are read from the link, so that a reload or another device shows the same duel.
     """
-    _run_the_navigation_first()
+    run_the_navigation_first()
     token = st.query_params.get("invite")
     if token is None:
         owner_only()
@@ -71,7 +71,7 @@ def seat() -> Seat | None:
         raise
     if invite is None:
         seats.pop(token, None)
-        _turn_away("This link opens nothing any more. Ask whoever sent it for a new one.")
+        turn_away("This link opens nothing any more. Ask whoever sent it for a new one.")
     found = Seat(invite.study, invite.annotator, lambda: access.who(store(), token) is not None)
     seats[token] = found
     return found
@@ -96,13 +96,13 @@ def _handshake() -> tuple[Mapping[str, str], str | None]:
     return st.context.headers, st.context.ip_address
 
 
-def _turn_away(words: str) -> NoReturn:
+def turn_away(words: str) -> NoReturn:
     st.title("You need a link", anchor=False)
     st.markdown(words)
     st.stop()
 
 
-def _run_the_navigation_first() -> None:
+def run_the_navigation_first() -> None:
     """Go to streamlit_app.py if it has not been run yet.
 
     On a fresh server Streamlit runs pages/name.py by itself when /name is the first request, for

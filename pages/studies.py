@@ -10,7 +10,7 @@ from pages._downloads import csv_button
 from pages._duels import open_duels
 from pages._study import WAITS, act, data, invites, rehearse, status_buttons
 from pages._trouble import said_plainly, show_trouble
-from pages._who import owner_only
+from pages._who import owner_only, owner_still
 from pages._words import plain
 
 owner_only()
@@ -90,6 +90,7 @@ def simulated(study: Study) -> None:
 @st.fragment(run_every=3.0)
 def numbers(study_id: str) -> None:
     """How far it is, live."""
+    owner_still()
     with said_plainly(stop=True):
         study = service.get_study(store(), study_id)
     if study.plan_due:

@@ -16,7 +16,6 @@ and no digests of them: its plans are made again when it is read. Versions 1 and
 editions: all of it is of the first.
 """
 
-import csv
 import io
 import json
 import re
@@ -58,9 +57,8 @@ from dopl_core.studies.vocabulary import CHANGES, STATUSES
 VERSION = 3
 LARGEST = 1 << 28  # bytes that all members may unpack to: some 500,000 answers
 
-_BOMB = 150  # times that a member of some size is larger unpacked: CSV files are by 50 at most
+_BOMB = 400  # times that a member of some size is larger unpacked: real ones are by 30
 _SMALL = 1 << 20
-_MOST_COLUMNS = 100  # none of our files has a quarter of them
 
 _EVERY_VERSION = ("study.json", "duels.csv", "transitions.csv", "plans.csv")
 _TEXTS = (*_EVERY_VERSION, "events.csv")
@@ -138,25 +136,24 @@ def _study_json(history: History) -> str:
         ],
         "config": json.loads(to_json(history.config)),
     }
-    return json.dumps(about, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    return json.dumps(about, ensure_ascii=False, indent=1) + "\n"
 
 
 def _history(about: dict[str, Any], files: dict[str, bytes]) -> History:
     study, version, config = about["study"], about["schema"], _config(about)
-    plans = bundle_csv.read_plans(*_csv(files, "plans.csv"), study, version > 1)
+    columns = _columns(version)
+    rows = {name: bundle_csv.read_rows(files[name], name, columns[name]) for name in columns}
+    plans = bundle_csv.read_plans(rows["plans.csv"], study)
     events: list[Event] = []
     configs = dict.fromkeys(range(1, len(plans) + 1), config)
     coming = config
-    duels = _csv(files, "duels.csv")
-    bundle_csv.check_columns("duels.csv", duels[1], bundle_csv.DUELS)
     if version > 2:
         past = csvtext.decode(files[_HISTORY], _HISTORY) if _HISTORY in files else None
-        log = _csv(files, "events.csv")
-        events = bundle_csv.read_events(*log, study, len(duels[0]), past)
+        events = bundle_csv.read_events(rows["events.csv"], study, past)
         configs, coming = _configs(config, events)
-    impressions = bundle_csv.read_duels(duels[0], study, coming)
-    transitions = _csv(files, "transitions.csv")
-    moves = bundle_csv.read_transitions(*transitions, study, configs, version)
+    impressions = bundle_csv.read_duels(rows["duels.csv"], study, coming)
+    follows = all(event.kind != "corrected" for event in events)
+    moves = bundle_csv.read_transitions(rows["transitions.csv"], study, configs, follows)
     try:
         history = History(
             study=study,
@@ -343,25 +340,20 @@ def _config(about: dict[str, Any]) -> StudyConfig:
         raise CsvError(f"study.json: {error}") from None
 
 
-def _csv(files: dict[str, bytes], name: str) -> tuple[bundle_csv.Rows, list[str]]:
-    text = csvtext.decode(files[name], name)
-    if _columns(text) > _MOST_COLUMNS:
-        raise CsvError(f"{name} row 1: more than {_MOST_COLUMNS} columns; not a file of dopl")
-    columns, rows = csvtext.read(text, name)
-    for _, row in rows:
-        for column, cell in row.items():
-            row[column] = csvtext.unquote(cell)
-    return rows, columns
-
-
-def _columns(text: str) -> int:
-    """How many columns a file has at most, whatever separates them."""
-    first = io.StringIO(text[:_SMALL], newline="")
-    most = 0
-    for separator in ",;\t":
-        first.seek(0)
-        most = max(most, len(next(csv.reader(first, delimiter=separator), ())))
-    return most
+def _columns(version: int) -> dict[str, tuple[str, ...]]:
+    """The CSV files of a version, and their columns."""
+    if version > 2:
+        return {
+            "plans.csv": bundle_csv.PLANS,
+            "events.csv": bundle_csv.EVENT_COLUMNS,
+            "duels.csv": bundle_csv.DUELS,
+            "transitions.csv": bundle_csv.TRANSITIONS,
+        }
+    return {
+        "plans.csv": bundle_csv.PLANS if version > 1 else bundle_csv.PLANS[:-1],
+        "duels.csv": bundle_csv.DUELS,
+        "transitions.csv": bundle_csv.FIRST_TRANSITIONS,
+    }
 
 
 def _arrays(files: dict[str, bytes], history: History) -> Arrays | None:

@@ -244,7 +244,7 @@ def groups_of(config: StudyConfig) -> tuple[str, ...] | None:
 
 def to_json(config: StudyConfig) -> str:
     """The configuration as JSON, the same text each time."""
-    return json.dumps(asdict(config), ensure_ascii=False, sort_keys=True, indent=1)
+    return json.dumps(asdict(config), ensure_ascii=False, indent=1)
 
 
 def from_json(content: str) -> StudyConfig:

@@ -58,7 +58,7 @@ def epoch_list(store: Store, study: str) -> list[Helped]:
         epoch = present_epoch(connection, config, row)
     states = unpack_states(epoch.states)
     arms = unpack_arms(epoch.arms).tolist()
-    helped = [_helped(config, learner, n, int(states[n])) for n in arms]
+    helped = [_helped(config, learner, n, max(int(states[n]), 0)) for n in arms]
     return sorted(helped, key=lambda h: (-round(h.index, 7), -h.advantage))
 
 

@@ -28,7 +28,7 @@ from typing import Any
 from dopl_core.environments import brief
 from dopl_core.studies import bundle_csv, csvtext, records
 from dopl_core.studies.arrays import DAMAGES, PLAIN, Arrays, digest, pack, shapes, unpack
-from dopl_core.studies.bundle_csv import LARGEST_NUMBER, iso, milliseconds
+from dopl_core.studies.bundle_csv import LARGEST_NUMBER, iso, milliseconds, reason
 from dopl_core.studies.changes import changed
 from dopl_core.studies.config import (
     StudyConfig,
@@ -189,7 +189,7 @@ def _configs(
         changes = [(e.kind, e.content) for e in events if e.kind in CHANGES]
         return configs_of_plans(config, events), changed(config, changes)
     except ValueError as error:
-        raise CsvError(f"events.csv: a change cannot be made: {error}") from None
+        raise CsvError(f"events.csv: a change cannot be made: {reason(error)}") from None
 
 
 # --- what study.json holds beside the configuration
@@ -272,8 +272,7 @@ def _unzip(source: Path | bytes) -> dict[str, bytes]:
             _check_members(members)
             files = {}
             for member in members:
-                with bundle.open(member) as file:
-                    files[member.filename] = file.read(member.file_size + 1)
+                files[member.filename] = _read_member(bundle, member)
     except CsvError:
         raise
     except DAMAGES:
@@ -281,6 +280,17 @@ def _unzip(source: Path | bytes) -> dict[str, bytes]:
     if "study.json" not in files:
         raise CsvError("study.json is missing")
     return files
+
+
+def _read_member(bundle: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """What a member holds; part by part, for zlib needs twice what it is asked for."""
+    content = io.BytesIO()
+    with bundle.open(member) as file:
+        while part := file.read(_SMALL):
+            content.write(part)
+            if content.tell() > LARGEST:
+                raise CsvError(f"{member.filename}: larger than it says; not a bundle of dopl")
+    return content.getvalue()
 
 
 def _content(source: Path) -> bytes:

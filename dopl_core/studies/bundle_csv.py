@@ -4,6 +4,7 @@ Arms go by their owner's ids, states by their labels, times are UTC.
 """
 
 import csv
+import io
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,6 +17,7 @@ import numpy as np
 from dopl_core.environments import brief
 from dopl_core.learning.bandit import UNKNOWN
 from dopl_core.learning.planning import ENGINES
+from dopl_core.studies import csvtext
 from dopl_core.studies.config import StudyConfig, read_json
 from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.history import (
@@ -50,7 +52,7 @@ HISTORY = "history.csv"  # past records, as they were given
 
 Value = str | int | float | None
 Cells = dict[str, str]
-Rows = list[tuple[int, Cells]]  # with their numbers as a spreadsheet shows them
+Rows = Iterable[tuple[int, Cells]]  # with their numbers as a spreadsheet shows them
 
 LARGEST_NUMBER = 2**31 - 1  # that the databases count to
 
@@ -183,12 +185,12 @@ def _corrected_at(history: History) -> dict[tuple[int, int], int]:
 
 
 def read_transitions(
-    rows: Rows, columns: list[str], study: str, configs: Mapping[int, StudyConfig], version: int
+    rows: Rows, study: str, configs: Mapping[int, StudyConfig], follows: bool
 ) -> list[Move]:
-    """The epochs of transitions.csv; configs: those of each plan."""
-    name = "transitions.csv"
-    check_columns(name, columns, TRANSITIONS if version > 2 else FIRST_TRANSITIONS)
-    follows = not any(row.get("corrected_at") for _, row in rows)
+    """The epochs of transitions.csv; configs: those of each plan.
+
+    follows: nothing was corrected, so that an arm is where it was last reported to be
+    """
     moves: list[Move] = []
     for _, block in groupby(rows, key=lambda row: (row[1]["episode"], row[1]["epoch"])):
         before = moves[-1] if moves and follows else None
@@ -197,7 +199,10 @@ def read_transitions(
 
 
 def _read_epoch(
-    block: Rows, study: str, configs: Mapping[int, StudyConfig], before: Move | None
+    block: list[tuple[int, Cells]],
+    study: str,
+    configs: Mapping[int, StudyConfig],
+    before: Move | None,
 ) -> Move:
     name, number = "transitions.csv", block[0][0]
     episode = _checked(name, number, _whole, block[0][1], "episode")
@@ -212,7 +217,11 @@ def _read_epoch(
 
 
 def _move(
-    block: Rows, study: str, config: StudyConfig, here: list[int], before: Move | None
+    block: list[tuple[int, Cells]],
+    study: str,
+    config: StudyConfig,
+    here: list[int],
+    before: Move | None,
 ) -> Move:
     first = block[0][1]
     reported = first["source"] != ""
@@ -234,7 +243,7 @@ def _move(
                 raise ValueError("there is a next_state, and no source that says it")
             _check_follows(config, said, n, before)
         except ValueError as error:
-            raise CsvError(f"transitions.csv row {number}: {_reason(error)}") from None
+            raise CsvError(f"transitions.csv row {number}: {reason(error)}") from None
     if len(listed) != config.budget:
         raise ValueError(f"{len(listed)} arms are activated, the budget is {config.budget}")
     _one_of("source", first["source"], SOURCES if reported else ("",))
@@ -284,25 +293,20 @@ def event_rows(history: History) -> Iterator[tuple[Value, ...]]:
         )
 
 
-def read_events(
-    rows: Rows, columns: list[str], study: str, impressions: int, history: str | None
-) -> list[Event]:
+def read_events(rows: Rows, study: str, history: str | None) -> list[Event]:
     """The log; history: the text of history.csv, where there is one."""
-    check_columns("events.csv", columns, EVENT_COLUMNS)
     return [
-        _checked("events.csv", number, _event, row, study, seq, impressions, history)
+        _checked("events.csv", number, _event, row, study, seq, history)
         for seq, (number, row) in enumerate(rows, start=1)
     ]
 
 
-def _event(row: Cells, study: str, seq: int, impressions: int, history: str | None) -> Event:
+def _event(row: Cells, study: str, seq: int, history: str | None) -> Event:
     _same("study", row["study"], study)
     _same("seq", row["seq"], str(seq))
     _one_of("kind", row["kind"], tuple(EVENTS))
     _one_of("outcome", row["outcome"], ("", *OUTCOMES))
     shown = _whole(row, "impression") - 1 if row["impression"] else None
-    if shown is not None and not 0 <= shown < impressions:
-        raise ValueError(f"impression {shown + 1} is not in duels.csv")
     body = row["body"] or None
     content = read_json(body or "{}")
     if not isinstance(content, dict):
@@ -331,9 +335,8 @@ def plan_rows(study: str, plans: Iterable[PlanMade]) -> Iterator[tuple[Value, ..
         yield tuple(cells[name] for name in PLANS)
 
 
-def read_plans(rows: Rows, columns: list[str], study: str, with_digest: bool) -> list[PlanMade]:
-    """The rows of plans.csv; bundles of version 1 have no digests."""
-    check_columns("plans.csv", columns, PLANS if with_digest else PLANS[:-1])
+def read_plans(rows: Rows, study: str) -> list[PlanMade]:
+    """The rows of plans.csv."""
     plans: list[PlanMade] = []
     for number, row in rows:
         plans.append(_checked("plans.csv", number, _plan, row, study, len(plans) + 1))
@@ -361,6 +364,35 @@ def _plan(row: Cells, study: str, expected: int) -> PlanMade:
 # --- what their readers share
 
 
+def read_rows(content: bytes, name: str, expected: tuple[str, ...]) -> Iterator[tuple[int, Cells]]:
+    """The rows of a file with the columns that it must have, one by one.
+
+    So the first row that is wrong ends the reading, however many there are.
+    """
+    if b"\0" in content:
+        csvtext.decode(content, name)  # says what is wrong with it, and where
+    separator = max(",;\t", key=content[:1000].partition(b"\n")[0].decode(errors="replace").count)
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
+    rows = enumerate(csv.reader(lines, delimiter=separator, strict=True), start=1)
+    try:
+        _, columns = next(rows, (1, []))
+        if not columns:
+            raise CsvError(f"{name} is empty: a row of column names needed")
+        if tuple(column.strip() for column in columns) != expected:
+            raise CsvError(f"{name} row 1: the columns are not {', '.join(expected)}")
+        for number, row in rows:
+            if not any(row):
+                continue
+            if len(row) != len(expected):
+                raise CsvError(f"{name} row {number}: {len(row)} cells, {len(expected)} columns")
+            yield number, dict(zip(expected, map(csvtext.unquote, row), strict=True))
+    except csv.Error as error:
+        raise CsvError(f"{name}: not a CSV file: {error}") from None
+    except UnicodeDecodeError:
+        csvtext.decode(content, name)
+        raise
+
+
 def _checked(name: str, number: int, read: Callable[..., Any], *given: Any) -> Any:
     """What a row says, or the file, the row and the reason why it cannot be read."""
     try:
@@ -368,18 +400,13 @@ def _checked(name: str, number: int, read: Callable[..., Any], *given: Any) -> A
     except CsvError:
         raise
     except ValueError as error:
-        raise CsvError(f"{name} row {number}: {_reason(error)}") from None
+        raise CsvError(f"{name} row {number}: {reason(error)}") from None
 
 
-def _reason(error: ValueError) -> str:
+def reason(error: ValueError) -> str:
     """Why, in a line or two: a cell that is quoted may be as long as a book."""
     said = str(error)
     return said if len(said) < 400 else f"{said[:400]}..."
-
-
-def check_columns(name: str, columns: list[str], expected: tuple[str, ...]) -> None:
-    if tuple(columns) != expected:
-        raise CsvError(f"{name} row 1: the columns are not {', '.join(expected)}")
 
 
 def _same(what: str, given: str, expected: str) -> None:

@@ -363,6 +363,8 @@ def _check_log(history: History) -> None:
         where = f"events.csv row {seq + 1}"
         if (event.impression is not None) != (event.kind in _OF_IMPRESSIONS):
             raise HistoryError(f"{where}: {event.kind} is about an impression, or should not be")
+        if event.impression is not None and not 0 <= event.impression < len(history.impressions):
+            raise HistoryError(f"{where}: impression {event.impression + 1} is not in duels.csv")
         outcomes = _OUTCOMES.get(event.kind, (None,))
         if event.outcome not in outcomes:
             raise HistoryError(f'{where}: {event.kind} with the outcome "{event.outcome or ""}"')

@@ -71,3 +71,9 @@ def test_shapes_must_agree():
         Bandit(**arrays(), states=(State("only"),))
     with pytest.raises(ValueError, match='"all" or "active"'):
         Bandit(**arrays(), pays="some")
+
+
+@pytest.mark.parametrize("budget", [2.5, np.nan, np.inf, "2", None, True, [2]])
+def test_a_budget_is_a_whole_number(budget):
+    with pytest.raises(ValueError, match="it must be between 2 and the number of arms"):
+        Bandit(**arrays() | {"budget": budget})

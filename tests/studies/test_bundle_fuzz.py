@@ -441,6 +441,17 @@ def test_a_spoilt_bundle_is_refused_or_is_sound(
             file.write(f"{part} {dict(came)}\n")
 
 
+def test_postgresql_takes_and_refuses_the_same(
+    sqlite_store: Store, new_postgresql: Callable[..., str], template: str, whole: list[bytes]
+) -> None:
+    other = service.open_store(new_postgresql(template), clock=Clock())
+    rng = random.Random("both")
+    for number in range(COUNT // 15):
+        content = spoilt(whole[number % len(whole)], rng)
+        assert tried(other, content) == tried(sqlite_store, content)
+    other.close()
+
+
 def test_whole_bundles_are_sound(sqlite_store: Store, whole: list[bytes]) -> None:
     assert {tried(sqlite_store, content) for content in whole} == {"imported"}
 

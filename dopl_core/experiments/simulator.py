@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import Bandit, FloatArray, IntArray, actions
 from dopl_core.learning.learner import Learner, rank
@@ -63,16 +64,23 @@ class References:
         self._codes = np.arange(N) * S
         self._policies = np.arange(2)[:, None] * (N * S)
 
-    def play(self, world: SimulatedWorld, tie_keys: FloatArray) -> tuple[float, float]:
-        """The rewards per epoch of oracle and chance in the episode that `world` has played."""
+    def play(
+        self, world: SimulatedWorld, tie_keys: FloatArray, reached: NDArray[np.bool_] | None = None
+    ) -> tuple[float, float]:
+        """The rewards per epoch of oracle and chance in the episode that `world` has played.
+
+        reached: [H, N] whom help would have reached, where that is not everybody
+        """
         if world.restart:
             self.states = np.broadcast_to(world.start, self.states.shape)
         cut = self._bandit.n_arms - self._bandit.budget
         codes, active = [], []
-        for moves, keys in zip(world.moves, tie_keys, strict=True):
+        for epoch, (moves, keys) in enumerate(zip(world.moves, tie_keys, strict=True)):
             code = self._codes + self.states
             score = self._priority.take(code + self._policies) + keys
             acts = score >= np.partition(score, cut, axis=1)[:, cut, None]
+            if reached is not None:
+                acts &= reached[epoch]
             self.states = (moves >= self._thresholds[2 * code + acts]).sum(axis=2)
             codes.append(code)
             active.append(acts)

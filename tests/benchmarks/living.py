@@ -3,7 +3,9 @@
 Fifty weeks with a start (as in learning.py). Alive: 5 % of the states are not reported, 10 % of the
 list is not reached, and a quarter of the arms is replaced by newcomers whose moves are drawn as
 those of the arm they replace. Reward between chance (0) and the paper's oracle (1), which knows
-everything and reaches everybody. DOPL_SEEDS sets how many seeds (12).
+everything; alive, their help does not reach the same arms in the same weeks (help that does not
+reach anybody is lost whoever chose it), and once more with those whose help always does.
+DOPL_SEEDS sets how many seeds (12).
 """
 
 import os
@@ -36,7 +38,8 @@ def main() -> None:
         plays = [(name, seed, alive) for alive in (False, True) for seed in range(seeds)]
         played = Parallel(n_jobs=2)(delayed(_rewards)(*play) for play in plays)
         calm, alive = np.array(played[:seeds]), np.array(played[seeds:])
-        for way, rewards in (("calm", calm), ("alive", alive)):
+        ideal = alive[:, [0, 3, 4]]
+        for way, rewards in (("calm", calm), ("alive", alive), ("to ideal", ideal)):
             cells = "".join(f"{_score(rewards, *window):>10.2f}" for window in WINDOWS)
             print(f"{name:12}{way:10}{cells}", flush=True)
         ratios = [_score(alive, *window) / _score(calm, *window) for window in WINDOWS]
@@ -44,12 +47,12 @@ def main() -> None:
 
 
 def _score(rewards: NDArray[np.float64], start: int, end: int) -> float:
-    learner, oracle, chance = rewards[:, :, start:end].mean(axis=(0, 2))
+    learner, oracle, chance = rewards[:, :3, start:end].mean(axis=(0, 2))
     return float((learner - chance) / (oracle - chance))
 
 
 def _rewards(name: str, seed: int, alive: bool) -> NDArray[np.float64]:
-    """Reward per week [3, weeks] of the learner, the paper's oracle, and chance."""
+    """Reward per week [5, weeks]: learner, oracle and chance, and the last two if all reach."""
     start = {"history_epochs": 26, "sitting": 200, "answers": 30}
     run = Run(name, "dopl", seed, WEEKS, 1, temperature=TEMPERATURE, **start)  # type: ignore[arg-type]
     truth = metrics.truth(run.bandit())
@@ -57,14 +60,14 @@ def _rewards(name: str, seed: int, alive: bool) -> NDArray[np.float64]:
     assert isinstance(learner, Dopl)
     world = SimulatedWorld(truth.bandit, seed, temperature=TEMPERATURE)
     prepare(learner, world, run.history_epochs, run.sitting)
-    references = References(truth.bandit, truth.oracle, world.states)
+    references, ideal = (References(truth.bandit, truth.oracle, world.states) for _ in range(2))
     clinic = _Clinic(learner, world, np.random.default_rng([seed, 77]), alive)
     rewards = []
-    for _ in range(WEEKS):
+    for week in range(WEEKS):
         earned = clinic.week()
-        rewards.append(
-            (earned, *references.play(world, learner.tie_keys[:, : world.bandit.n_arms]))
-        )
+        keys, reached = learner.tie_keys[:, : world.bandit.n_arms], clinic.reached[[week]]
+        missed, always = references.play(world, keys, reached), ideal.play(world, keys)
+        rewards.append((earned, *missed, *always))
     return np.array(rewards).T
 
 
@@ -78,6 +81,7 @@ class _Clinic:
         self.numbers = np.arange(world.bandit.n_arms)
         self.moves: list[Move] = []
         self.seen = self._seen(world.states)
+        self.reached = rng.random((WEEKS, world.bandit.n_arms)) >= (MISSED if alive else 0.0)
         replaced = rng.permutation(world.bandit.n_arms)[: int(REPLACED * world.bandit.n_arms)]
         when = np.sort(rng.choice(np.arange(2, WEEKS - 2), len(replaced), replace=False))
         self.replace = dict(zip(when.tolist(), replaced.tolist(), strict=True)) if alive else {}
@@ -94,11 +98,12 @@ class _Clinic:
         listed = learner.activate(self.seen, 0, chances)
         duels = learner.duels(self.seen, listed, 0)
         places = {number: arm for arm, number in enumerate(self.numbers.tolist())}
-        inside = duels.copy()
-        inside[:, ::2] = np.vectorize(places.get, otypes=[np.int64])(duels[:, ::2])
-        learner.count_duels(duels, world.answer(inside))
-        helped = listed[self.rng.random(len(listed)) >= MISSED] if self.alive else listed
-        arms = np.array([places[number] for number in helped.tolist()], dtype=np.int64)
+        asked = duels.copy()
+        asked[:, ::2] = np.vectorize(places.get, otypes=[np.int64])(duels[:, ::2])
+        learner.count_duels(duels, world.answer(asked))
+        inside = np.array([places[number] for number in listed.tolist()], dtype=np.int64)
+        reached = self.reached[len(self.moves), inside]
+        helped, arms = listed[reached], inside[reached]
         earned = world.reward(arms)
         after = self._seen(world.step(arms))
         learner.count_moves(self.seen, actions(helped, learner.n_arms), after)

@@ -162,10 +162,21 @@ def settings(args: argparse.Namespace) -> None:
     new = {}
     for pair in args.settings:
         name, _, text = pair.partition("=")
-        kind = type(getattr(now, name, ""))
-        new[name] = text in ("1", "yes", "true") if kind is bool else kind(text)
+        new[name] = _value(name, text, getattr(now, name, ""))
     service.change_settings(store, args.study, **new)
     print(f"{args.study}: {', '.join(new)} changed; from the next list on")
+
+
+def _value(name: str, text: str, now: object) -> object:
+    """A setting as what it is now: a yes or no, a number, or words."""
+    if isinstance(now, bool):
+        return text.casefold() in ("1", "yes", "true")
+    if not isinstance(now, int | float):
+        return text
+    try:
+        return type(now)(text)
+    except ValueError:
+        raise ValueError(f'{name} is "{text}": a number needed, as {now} is') from None
 
 
 def people(args: argparse.Namespace) -> None:

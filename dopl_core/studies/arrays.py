@@ -39,8 +39,10 @@ def pack(arrays: Arrays) -> bytes:
 
 
 # What a zip, its compression or a header in it may complain of; text that is no UTF-8 included.
-DAMAGES = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError)
-DAMAGES += (OSError, EOFError, KeyError, ValueError, OverflowError)
+DAMAGES: tuple[type[Exception], ...] = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError),
+    *(OSError, EOFError, KeyError, ValueError, OverflowError),
+)
 
 PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # compressions that are read
 

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -264,3 +264,80 @@ def _entry(entry: Any, rng: np.random.Generator, where: str) -> float:
     if low > high:
         raise BadEnvironmentError(f"{where}: range [{low:g}, {high:g}] is upside down")
     return float(rng.uniform(low, high))
+
+
+# --- rules for what comes in, here and in studies: each refuses with a ValueError
+
+
+Rule = Callable[[str, Any], None]
+
+
+def text(most: int, least: int = 0) -> Rule:
+    """Text of at most so many characters; `least` 1 where blanks do not do."""
+
+    def check(what: str, value: Any) -> None:
+        if not isinstance(value, str):
+            raise ValueError(f"{what} is {brief(value)}: text needed")
+        if least and not value.strip():
+            raise ValueError(f"{what} is empty")
+        if len(value) > most:
+            raise ValueError(f"{what} has {len(value)} characters: at most {most} can be kept")
+        if "\0" in value or (
+            not value.isascii() and value != value.encode(errors="ignore").decode()
+        ):
+            raise ValueError(f"{what} has a character that cannot be kept")
+
+    return check
+
+
+def whole(least: int, most: int) -> Rule:
+    def check(what: str, value: Any) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ValueError(
+                f"{what} is {brief(value)}: a whole number from {least} to {most} needed"
+            )
+
+    return check
+
+
+def seconds(most: float) -> Rule:
+    def check(what: str, value: Any) -> None:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 < value <= most:
+            raise ValueError(
+                f"{what} is {brief(value)}: it must be above 0, and at most {most:.0f}"
+            )
+
+    return check
+
+
+def one_of(*allowed: str) -> Rule:
+    def check(what: str, value: Any) -> None:
+        if value not in allowed:
+            shown = value[:80] if isinstance(value, str) else brief(value)
+            raise ValueError(f'{what} is "{shown}": it must be one of {", ".join(allowed)}')
+
+    return check
+
+
+def switch(what: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise ValueError(f"{what} is {brief(value)}: true or false needed")
+
+
+def all_of(kind: type, rules: Mapping[str, Rule], most: int) -> Rule:
+    """A tuple of dataclasses with a rule for each of their fields."""
+
+    def check(what: str, value: Any) -> None:
+        if not isinstance(value, tuple) or len(value) > most:
+            raise ValueError(f"{what} is {brief(value)}: at most {most} can be kept")
+        for number, one in enumerate(value, start=1):
+            if not isinstance(one, kind):
+                raise ValueError(f"{what}: number {number} is {brief(one)}")
+            try:
+                for name, rule in rules.items():
+                    rule(name, getattr(one, name))
+            except ValueError as error:
+                raise ValueError(f"{what}: number {number}: {error}") from None
+
+    return check

@@ -46,11 +46,11 @@ from dopl_core.studies.history import (
     Move,
     Person,
     Place,
-    check,
     configs_of_plans,
     log_digest,
 )
 from dopl_core.studies.old_logs import log_of_old
+from dopl_core.studies.replay import check
 from dopl_core.studies.store import StudyError
 from dopl_core.studies.vocabulary import CHANGES, STATUSES
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dopl_core import environments
-from dopl_core.environments import MOST_ARMS, brief
+from dopl_core.environments import Rule, all_of, brief, one_of, seconds, switch, text, whole
 from dopl_core.learning.bandit import Bandit, Pays, State, check_budget
 from dopl_core.learning.dopl import Confidence, Dopl
 from dopl_core.learning.pair_designs import DESIGNS
@@ -100,8 +100,11 @@ class StudyConfig:
     photos_from_web: bool = False
 
     def __post_init__(self) -> None:
-        for what, rule in RULES.items():
-            rule(what, getattr(self, what))
+        try:
+            for what, rule in RULES.items():
+                rule(what, getattr(self, what))
+        except ValueError as error:
+            raise StudyError(str(error)) from None
         if self.engine == "auto":
             object.__setattr__(self, "engine", engine_for(len(self.arms), len(self.states)))
         _check(self)
@@ -265,7 +268,9 @@ def from_json(content: str) -> StudyConfig:
 
 def read_arms(content: Any) -> tuple[Arm, ...]:
     """Arms as JSON has them; their fields are checked where they become a study's."""
-    return tuple(Arm(**_of_fields(Arm, one, "arm")) for one in _list(content, "arms", MOST_ARMS))
+    return tuple(
+        Arm(**_of_fields(Arm, one, "arm")) for one in _list(content, "arms", environments.MOST_ARMS)
+    )
 
 
 def read_json(content: str) -> Any:
@@ -310,77 +315,6 @@ def digest_of(content: str) -> str:
 # --- what each field may be
 
 
-Rule = Callable[[str, Any], None]
-
-
-def _text(most: int, least: int = 0) -> Rule:
-    """Text of at most so many characters; `least` 1 where blanks do not do."""
-
-    def check(what: str, value: Any) -> None:
-        if not isinstance(value, str):
-            raise StudyError(f"{what} is {brief(value)}: text needed")
-        if least and not value.strip():
-            raise StudyError(f"{what} is empty")
-        if len(value) > most:
-            raise StudyError(f"{what} has {len(value)} characters: at most {most} can be kept")
-        check_text(what, value)
-
-    return check
-
-
-def _whole(least: int, most: int) -> Rule:
-    def check(what: str, value: Any) -> None:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise StudyError(
-                f"{what} is {brief(value)}: a whole number from {least} to {most} needed"
-            )
-
-    return check
-
-
-def _seconds(most: float) -> Rule:
-    def check(what: str, value: Any) -> None:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 < value <= most:
-            raise StudyError(
-                f"{what} is {brief(value)}: it must be above 0, and at most {most:.0f}"
-            )
-
-    return check
-
-
-def _one_of(*allowed: str) -> Rule:
-    def check(what: str, value: Any) -> None:
-        if value not in allowed:
-            shown = value[:80] if isinstance(value, str) else brief(value)
-            raise StudyError(f'{what} is "{shown}": it must be one of {", ".join(allowed)}')
-
-    return check
-
-
-def _switch(what: str, value: Any) -> None:
-    if not isinstance(value, bool):
-        raise StudyError(f"{what} is {brief(value)}: true or false needed")
-
-
-def _all_of(kind: type, rules: Mapping[str, Rule], most: int) -> Rule:
-    """A tuple of dataclasses with a rule for each of their fields."""
-
-    def check(what: str, value: Any) -> None:
-        if not isinstance(value, tuple) or len(value) > most:
-            raise StudyError(f"{what} is {brief(value)}: at most {most} can be kept")
-        for number, one in enumerate(value, start=1):
-            if not isinstance(one, kind):
-                raise StudyError(f"{what}: number {number} is {brief(one)}")
-            try:
-                for name, rule in rules.items():
-                    rule(name, getattr(one, name))
-            except StudyError as error:
-                raise StudyError(f"{what}: number {number}: {error}") from None
-
-    return check
-
-
 def check_columns(what: str, value: Any) -> None:
     """An arm's columns: names and text."""
     if not isinstance(value, dict) or len(value) > MOST_COLUMNS:
@@ -390,47 +324,47 @@ def check_columns(what: str, value: Any) -> None:
         _CELL(f'column "{name[:80]}"', cell)
 
 
-_COLUMN, _CELL = _text(1_000), _text(2_000_000)  # a photo may be in a cell
+_ANY, _COLUMN, _CELL = text(1 << 28), text(1_000), text(2_000_000)  # a photo may be in a cell
 _ARM: dict[str, Rule] = {
-    "id": _text(1_000),
-    "label": _text(10_000),
-    "group": _text(1_000),
-    "state": _text(1_000),
+    "id": text(1_000),
+    "label": text(10_000),
+    "group": text(1_000),
+    "state": text(1_000),
     "columns": check_columns,
-    "present": _switch,
+    "present": switch,
 }
-_STATE: dict[str, Rule] = {"label": _text(1_000), "description": _text(10_000)}
+_STATE: dict[str, Rule] = {"label": text(1_000), "description": text(10_000)}
 
 RULES: dict[str, Rule] = {
-    "title": _text(1_000, least=1),
-    "question": _text(2_000, least=1),
-    "noun": _text(200, least=1),
-    "world": _one_of(*get_args(World)),
-    "arms": _all_of(Arm, _ARM, MOST_ARMS),
-    "states": _all_of(State, _STATE, MOST_STATES),
-    "budget": _whole(0, MOST_ARMS),  # how many there must be, _check_people knows
-    "instructions": _text(100_000),
-    "environment": _text(2 << 20),
-    "environment_name": _text(1_000),
-    "environment_seed": _whole(0, 2**32 - 1),
-    "horizon": _whole(1, 100_000),
-    "episodes": _whole(0, 10**9),
-    "confidence": _one_of(*get_args(Confidence)),
-    "design": _one_of(*DESIGNS),
-    "engine": _one_of(*ENGINES, "auto"),
-    "pays": _one_of(*get_args(Pays)),
-    "ratings": _whole(1, 1_000),
-    "lease_seconds": _seconds(10**7),
-    "ties_allowed": _switch,
-    "practice": _switch,
-    "repeat_every": _whole(0, 10**6),
-    "seed": _whole(0, 2**63 - 1),
-    "edition": _whole(1, EDITION),
-    "ordered": _switch,
-    "sitting": _whole(0, 10_000),
-    "answers": _whole(0, 10_000),
-    "epoch_word": _text(200, least=1),
-    "photos_from_web": _switch,
+    "title": text(1_000, least=1),
+    "question": text(2_000, least=1),
+    "noun": text(200, least=1),
+    "world": one_of(*get_args(World)),
+    "arms": all_of(Arm, _ARM, environments.MOST_ARMS),
+    "states": all_of(State, _STATE, MOST_STATES),
+    "budget": whole(0, environments.MOST_ARMS),  # how many there must be, _check_people knows
+    "instructions": text(100_000),
+    "environment": text(2 << 20),
+    "environment_name": text(1_000),
+    "environment_seed": whole(0, 2**32 - 1),
+    "horizon": whole(1, 100_000),
+    "episodes": whole(0, 10**9),
+    "confidence": one_of(*get_args(Confidence)),
+    "design": one_of(*DESIGNS),
+    "engine": one_of(*ENGINES, "auto"),
+    "pays": one_of(*get_args(Pays)),
+    "ratings": whole(1, 1_000),
+    "lease_seconds": seconds(10**7),
+    "ties_allowed": switch,
+    "practice": switch,
+    "repeat_every": whole(0, 10**6),
+    "seed": whole(0, 2**63 - 1),
+    "edition": whole(1, EDITION),
+    "ordered": switch,
+    "sitting": whole(0, 10_000),
+    "answers": whole(0, 10_000),
+    "epoch_word": text(200, least=1),
+    "photos_from_web": switch,
 }
 
 
@@ -482,10 +416,12 @@ def _check_people(config: StudyConfig) -> None:
             raise StudyError(f'arm "{arm.id}": state "{arm.state}" is not one of {known}')
 
 
-def check_text(what: str, text: str) -> None:
+def check_text(what: str, value: str) -> None:
     """Refuse what neither the databases nor CSV can keep: a zero byte, half a character."""
-    if "\0" in text or (not text.isascii() and text != text.encode(errors="ignore").decode()):
-        raise StudyError(f"{what} has a character that cannot be kept")
+    try:
+        _ANY(what, value)
+    except ValueError as error:
+        raise StudyError(str(error)) from None
 
 
 def check_name(annotator: str) -> str:

@@ -9,9 +9,9 @@ from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import archive, bundle
 from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.episode import plan_arrays
-from dopl_core.studies.history import History, check
+from dopl_core.studies.history import History
 from dopl_core.studies.lists import Listed
-from dopl_core.studies.replay import replay, with_arrays
+from dopl_core.studies.replay import check, replay, with_arrays
 from dopl_core.studies.store import Store
 
 

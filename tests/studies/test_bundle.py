@@ -209,6 +209,21 @@ def test_a_study_that_is_here_already_is_not_imported_over(store: Store, clock: 
     assert service.export_bundle(store, study) == before
 
 
+def test_another_version_of_a_deleted_study_comes_with_its_own_changes(store: Store) -> None:
+    study = service.create_study(store, clinic(horizon=1))
+    first = service.export_bundle(store, study)
+    versions = {}
+    for question in ("Who sleeps better?", "Who is better off?"):
+        service.change_settings(store, study, question=question)
+        versions[question] = service.export_bundle(store, study)
+        service.delete_study(store, study)
+        service.import_bundle(store, first)
+    for question, version in versions.items():
+        service.delete_study(store, study)
+        service.import_bundle(store, version)
+        assert service.coming_config(store, study).question == question
+
+
 Edit = Callable[[list[dict[str, str]]], None]
 
 

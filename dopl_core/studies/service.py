@@ -6,7 +6,8 @@ threads and processes at once. Nothing here knows of a web page.
     store = open_store()                                  # DOPL_DATABASE_URL, else data/dopl.db
     config = from_environment("cpap", horizon=5)          # a simulated world
     config = from_roster(read_roster(path, states), states, title=..., budget=8)   # an observed one
-    study = create_study(store, config)                   # its id; first plan and duels are made
+    past = read_history(path, config)                     # records of before, if there are some
+    study = create_study(store, config, past)             # its id; first duels, and plan, are made
 
     match next_duel(store, study, "Ann"):
         case Ask() as ask: receipt = answer(store, ask.impression, "left", response_ms=840)
@@ -14,15 +15,17 @@ threads and processes at once. Nothing here knows of a web page.
         case Finished(): ...
     if receipt.plan_due: advance(store, study)            # slow: in a process of its own
     undo(store, study, "Ann")                             # the duel once more, or None
-    observe(store, study, {"p1": "Low", ...})             # observed worlds: where everyone is now
+    read_lists(store, study)                              # whom to help, why, and what came of it
+    observe(store, study, {"p1": "Low", "p2": None}, helped=["p1"], week=3)   # None: unknown
     report = read_report(path, config)                    # the same from CSV, with fresh columns
-    observe(store, study, report.states, report.columns)
+    correct(store, study, 2, {"p1": "High"})              # what was reported wrongly
+    join(store, study, [Arm(...)]); leave(store, study, ["p2"]); change_settings(store, study, ...)
     close_duels(store, study)                             # wait no longer for missing ratings
 
     export_bundle(store, study) -> bytes; import_bundle(store, path or bytes) -> id
     replay_bundle(path or bytes), replay_study(store, study)     # all again, compared to the bit
 
-    epoch_list, present_states                            # whom to help now, where everyone is
+    epoch_list, present_states                            # a simulated list, where everyone is
     answers, plans, agreement, annotators, beliefs, transitions              # tables to look at
     pause_study, reopen_study, close_study, delete_study, list_studies, get_study
 

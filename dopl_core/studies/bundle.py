@@ -171,7 +171,7 @@ def _history(about: dict[str, Any], files: dict[str, bytes]) -> History:
             events=events,
         )
     except ValueError as error:
-        raise CsvError(f"study.json: {error}") from None
+        raise CsvError(f"study.json: {reason(error)}") from None
     if version < 3:
         history = replace(history, events=log_of_old(history))
     # Version 1 kept no digest to compare arrays with: they are made again.
@@ -322,7 +322,7 @@ def _about(content: bytes) -> dict[str, Any]:
     try:
         about = read_json(csvtext.decode(content, "study.json"))
     except StudyError as error:
-        raise CsvError(f"study.json {error}") from None
+        raise CsvError(f"study.json {reason(error)}") from None
     if not isinstance(about, dict) or type(about.get("schema")) is not int:
         raise CsvError('study.json: "schema", the version of the bundle, is missing')
     if not 1 <= about["schema"] <= VERSION:
@@ -347,7 +347,7 @@ def _config(about: dict[str, Any]) -> StudyConfig:
     try:
         return from_json(json.dumps(about["config"]))
     except ValueError as error:
-        raise CsvError(f"study.json: {error}") from None
+        raise CsvError(f"study.json: {reason(error)}") from None
 
 
 def _columns(version: int) -> dict[str, tuple[str, ...]]:
@@ -374,4 +374,4 @@ def _arrays(files: dict[str, bytes], history: History) -> Arrays | None:
         now = history.now
         return unpack(files[_ARRAYS], *shapes(now.n_arms, now.n_states))
     except ValueError as error:
-        raise CsvError(f"{_ARRAYS}: {error}") from None
+        raise CsvError(f"{_ARRAYS}: {reason(error)}") from None

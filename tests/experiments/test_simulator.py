@@ -78,6 +78,7 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     return sweep.run(runs, tmp_path_factory.mktemp("paper"), jobs=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["cpap", "app_marketing"])
 def test_with_the_papers_confidence_dopl_beats_random_clearly_by_episode_200(
     paper: pd.DataFrame, name: str
@@ -90,6 +91,7 @@ def test_with_the_papers_confidence_dopl_beats_random_clearly_by_episode_200(
     assert gain.mean() > 0.3 * possible.mean()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["cpap", "app_marketing"])
 def test_with_the_papers_confidence_regret_grows_sublinearly_from_there_on(
     paper: pd.DataFrame, name: str

@@ -247,6 +247,7 @@ def normalised(learner, bandit, seed, episodes, window):
     return (mine - chance) / (oracle - chance)
 
 
+@pytest.mark.long
 def test_it_learns_where_everyone_differs_and_the_papers_widths_do_not():
     bandit = environments.load(EVERYONE_DIFFERS)
     shape = bandit.n_arms, bandit.n_states, bandit.budget

@@ -428,6 +428,7 @@ def look(store: Store, study: str) -> None:
         service.plans(store, study)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_spoilt_bundle_is_refused_or_is_sound(
     sqlite_store: Store, whole: list[bytes], part: int, tmp_path: Path

@@ -2,7 +2,8 @@
 
 import multiprocessing
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -48,6 +49,13 @@ def _play(
 
 def _note(file: int, impression: int, outcome: str) -> None:
     os.write(file, f"{impression} {outcome}\n".encode())
+
+
+def wait_for(done: Callable[[], int], acts: int, process: ForkServerProcess) -> None:
+    """Until so many acts were acknowledged: a slow machine takes longer, and does as much."""
+    while done() < acts:
+        assert process.is_alive()
+        time.sleep(0.005)
 
 
 def noted(files: Sequence[Path]) -> list[tuple[int, str]]:

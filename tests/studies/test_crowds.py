@@ -51,10 +51,8 @@ def test_killed_at_random_moments_under_load(
     for kill in range(kills):
         before = len(crowds.noted([notes]))
         process = crowds.crowd(url, study, notes, first=1, annotators=6, answers=10**6, seed=kill)
-        while len(crowds.noted([notes])) == before:  # it has begun
-            assert process.is_alive()
-            time.sleep(0.005)
-        time.sleep(rng.uniform(0, 0.15))
+        crowds.wait_for(lambda: len(crowds.noted([notes])) - before, rng.randint(3, 12), process)
+        time.sleep(rng.uniform(0, 0.05))
         process.kill()
         process.join()
         dead += process.exitcode == -9
@@ -84,12 +82,10 @@ def test_an_owner_killed_twenty_times_loses_nothing_that_was_acknowledged(
     study = service.create_study(store, clinic(**rules))
     notes, rng = tmp_path / "notes", random.Random(7)
     for kill in range(20):
-        before = notes.read_text().count("\n") if notes.exists() else 0
+        before = clinics.noted(notes)
         process = clinics.owner(url, study, notes, kill)
-        while not notes.exists() or notes.read_text().count("\n") == before:  # it has begun
-            assert process.is_alive()
-            time.sleep(0.005)
-        time.sleep(rng.uniform(0, 0.3))
+        crowds.wait_for(lambda: clinics.noted(notes) - before, rng.randint(3, 12), process)
+        time.sleep(rng.uniform(0, 0.05))
         process.kill()
         process.join()
         assert process.exitcode == -9

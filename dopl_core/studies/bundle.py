@@ -30,14 +30,8 @@ from dopl_core.studies import bundle_csv, csvtext, records
 from dopl_core.studies.arrays import DAMAGES, PLAIN, Arrays, digest, pack, shapes, unpack
 from dopl_core.studies.bundle_csv import LARGEST_NUMBER, iso, milliseconds, reason
 from dopl_core.studies.changes import changed
-from dopl_core.studies.config import (
-    StudyConfig,
-    check_columns,
-    check_name,
-    from_json,
-    read_json,
-    to_json,
-)
+from dopl_core.studies.config import StudyConfig, check_columns, check_name
+from dopl_core.studies.config_json import from_json, read_json, to_json
 from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.history import (
     Event,

@@ -18,7 +18,8 @@ from dopl_core.environments import brief
 from dopl_core.learning.bandit import UNKNOWN
 from dopl_core.learning.planning import ENGINES
 from dopl_core.studies import csvtext
-from dopl_core.studies.config import StudyConfig, read_json
+from dopl_core.studies.config import StudyConfig
+from dopl_core.studies.config_json import read_json
 from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.history import (
     Event,

@@ -9,7 +9,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from dopl_core.environments import brief
-from dopl_core.studies.config import Arm, StudyConfig, check_size, read_arms
+from dopl_core.studies.config import Arm, StudyConfig, check_size
+from dopl_core.studies.config_json import read_arms
 from dopl_core.studies.records import ids_in
 from dopl_core.studies.store import StudyError
 

@@ -1,12 +1,10 @@
 """What a study is: its arms, its question and its rules, fixed when it is made."""
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -243,73 +241,6 @@ def learner_of(config: StudyConfig) -> Dopl:
 def groups_of(config: StudyConfig) -> tuple[str, ...] | None:
     """Kinds of arms that the owner names [N]; in a simulated world the learner is to find them."""
     return tuple(arm.group for arm in config.arms) if config.world == "observed" else None
-
-
-def to_json(config: StudyConfig) -> str:
-    """The configuration as JSON, the same text each time."""
-    return json.dumps(asdict(config), ensure_ascii=False, indent=1)
-
-
-def from_json(content: str) -> StudyConfig:
-    """The configuration that `to_json` wrote; fields added since take their defaults.
-
-    The first edition had no number.
-    """
-    data = read_json(content)
-    if not data:
-        raise StudyError("config is empty")
-    about = _of_fields(StudyConfig, data, "config")
-    about.setdefault("edition", 1)
-    about["arms"] = read_arms(about["arms"])
-    states = _list(about["states"], "states", MOST_STATES)
-    about["states"] = tuple(State(**_of_fields(State, one, "state")) for one in states)
-    return StudyConfig(**about)
-
-
-def read_arms(content: Any) -> tuple[Arm, ...]:
-    """Arms as JSON has them; their fields are checked where they become a study's."""
-    return tuple(
-        Arm(**_of_fields(Arm, one, "arm")) for one in _list(content, "arms", environments.MOST_ARMS)
-    )
-
-
-def read_json(content: str) -> Any:
-    """What a JSON text says, or where it is none; NaN is not JSON."""
-    try:
-        return json.loads(content, parse_constant=_no_constant)
-    except RecursionError:
-        raise StudyError("not JSON: nested too deep") from None
-    except json.JSONDecodeError as error:
-        raise StudyError(f"line {error.lineno}: not JSON: {error.msg}") from None
-    except ValueError as error:  # a number with thousands of digits
-        raise StudyError(f"not JSON: {error}") from None
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
-
-
-def _list(content: Any, what: str, most: int) -> list[Any]:
-    if not isinstance(content, list) or len(content) > most:
-        raise StudyError(f"{what} is {brief(content)}: a list of at most {most} needed")
-    return content
-
-
-def _of_fields(kind: Any, content: Any, what: str) -> dict[str, Any]:
-    """JSON of a dataclass: all its fields that have no default, and none that it has not."""
-    if not isinstance(content, dict):
-        raise StudyError(f"{what} is {brief(content)}: an object needed")
-    known = {f.name: f for f in fields(kind)}
-    if unknown := sorted(content.keys() - known.keys()):
-        raise StudyError(f'{what}: "{unknown[0][:80]}" is not known')
-    for name, one in known.items():
-        if name not in content and one.default is MISSING and one.default_factory is MISSING:
-            raise StudyError(f'{what}: "{name}" is missing')
-    return dict(content)
-
-
-def digest_of(content: str) -> str:
-    return hashlib.sha256(content.encode()).hexdigest()
 
 
 # --- what each field may be

@@ -10,7 +10,8 @@ from sqlalchemy.engine import Connection
 
 from dopl_core.studies import schema, statements
 from dopl_core.studies.changes import Change, changed
-from dopl_core.studies.config import StudyConfig, from_json
+from dopl_core.studies.config import StudyConfig
+from dopl_core.studies.config_json import from_json
 from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.vocabulary import CHANGES
 

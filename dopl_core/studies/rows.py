@@ -14,7 +14,8 @@ from sqlalchemy.engine import Connection
 from dopl_core.learning.bandit import IntArray
 from dopl_core.learning.dopl import Dopl
 from dopl_core.studies.arrays import Arrays, digest, pack, pack_arms, pack_states
-from dopl_core.studies.config import StudyConfig, digest_of, to_json
+from dopl_core.studies.config import StudyConfig
+from dopl_core.studies.config_json import digest_of, to_json
 from dopl_core.studies.vocabulary import EVENTS, LEARNT
 
 Row = dict[str, Any]

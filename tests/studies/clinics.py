@@ -18,11 +18,6 @@ def owner(url: str, study: str, notes: Path, seed: int):  # type: ignore[no-unty
     return process
 
 
-def noted(notes: Path) -> int:
-    """How many acts were acknowledged."""
-    return notes.read_text().count("\n") if notes.exists() else 0
-
-
 def _run(url: str, study: str, notes: str, seed: int) -> None:
     from dopl_core.studies import asking
 

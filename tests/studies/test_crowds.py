@@ -49,9 +49,9 @@ def test_killed_at_random_moments_under_load(
     notes, rng = tmp_path / "notes", random.Random(5)
     dead = 0
     for kill in range(kills):
-        before = len(crowds.noted([notes]))
+        before = crowds.lines(notes)
         process = crowds.crowd(url, study, notes, first=1, annotators=6, answers=10**6, seed=kill)
-        crowds.wait_for(lambda: len(crowds.noted([notes])) - before, rng.randint(3, 12), process)
+        crowds.wait_for(notes, before + rng.randint(3, 12), process)
         time.sleep(rng.uniform(0, 0.05))
         process.kill()
         process.join()
@@ -82,9 +82,9 @@ def test_an_owner_killed_twenty_times_loses_nothing_that_was_acknowledged(
     study = service.create_study(store, clinic(**rules))
     notes, rng = tmp_path / "notes", random.Random(7)
     for kill in range(20):
-        before = clinics.noted(notes)
+        before = crowds.lines(notes)
         process = clinics.owner(url, study, notes, kill)
-        crowds.wait_for(lambda: clinics.noted(notes) - before, rng.randint(3, 12), process)
+        crowds.wait_for(notes, before + rng.randint(3, 12), process)
         time.sleep(rng.uniform(0, 0.05))
         process.kill()
         process.join()

@@ -32,6 +32,13 @@ def everything() -> None:
             if row.button("Open", key=f"open-{study.id}"):
                 st.query_params["study"] = study.id
                 st.rerun()
+        for broken in service.list_unreadable(store()):
+            row = st.container(border=True, horizontal=True, vertical_alignment="center")
+            row.text(f"{broken.title} cannot be read: {broken.why}", width="stretch")
+            with row.popover("Delete"):
+                if st.button("Remove it with all its answers, for ever", key=f"rid-{broken.id}"):
+                    service.delete_study(store(), broken.id)
+                    st.rerun()
         if not studies:
             st.markdown("There are none yet. Make one in *New study*.")
     with new:

@@ -1,6 +1,7 @@
 """A database turned into a History, and a History into a database."""
 
 import json
+import secrets
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -172,6 +173,9 @@ def write(store: Store, history: History) -> None:
     if history.plans and history.arrays is None:
         raise ValueError("a history without arrays: see replay.with_arrays")
     counters = {name: getattr(history, name) for name in _COUNTERS}
+    # Its own name in every process's store.configs: one that was deleted may have had this id, this
+    # configuration, and as many other changes.
+    counters["config_digest"] = secrets.token_hex(32)
     row = rows.study(history.study, history.config, history.made_at, **counters)
     with store.write() as connection:
         try:

@@ -3,14 +3,16 @@
 from dataclasses import dataclass
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from dopl_core.studies import reading, schema
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.reading import (
     Record,
-    configs_of,
+    config_of,
     is_over,
     is_plan_due,
+    read_configs,
     study_row,
 )
 from dopl_core.studies.store import Store, StudyError
@@ -44,17 +46,33 @@ class Study:
         return self.waits_for == "plan"
 
 
+@dataclass(frozen=True)
+class Unreadable:
+    """A study whose row in the database was damaged, and how."""
+
+    id: str
+    title: str
+    why: str
+
+
 def get_study(store: Store, study: str) -> Study:
     """One study at a glance."""
     found = _glances(store, study)
     if not found:
         raise StudyError(f'there is no study "{study}"')
+    if isinstance(found[0], Unreadable):
+        raise StudyError(found[0].why)
     return found[0]
 
 
 def list_studies(store: Store) -> list[Study]:
-    """All studies, the newest first."""
-    return _glances(store)
+    """All studies that can be read, the newest first."""
+    return [one for one in _glances(store) if isinstance(one, Study)]
+
+
+def list_unreadable(store: Store) -> list[Unreadable]:
+    """The others: they can only be deleted, and take no other study down."""
+    return [one for one in _glances(store) if isinstance(one, Unreadable)]
 
 
 def coming_config(store: Store, study: str) -> StudyConfig:
@@ -93,7 +111,7 @@ def _set_status(store: Store, study: str, status: str) -> None:
             turn.append(words[status])
 
 
-def _glances(store: Store, study: str | None = None) -> list[Study]:
+def _glances(store: Store, study: str | None = None) -> list[Study | Unreadable]:
     """All studies, or one, in two queries however many there are."""
     s, a = schema.studies.c, schema.annotators.c
     columns = [c for c in s if c.name not in ("config", "planner", "planner_until")]
@@ -108,11 +126,15 @@ def _glances(store: Store, study: str | None = None) -> list[Study]:
         query = query.where(s.id == study)
     with store.read() as connection:
         rows = connection.execute(query).all()
-        configs = configs_of(store, connection, rows)
-    return [_glance(row, config) for row, config in zip(rows, configs, strict=True)]
+        read_configs(store, connection, rows)
+        return [_glance(store, connection, row) for row in rows]
 
 
-def _glance(row: Record, config: StudyConfig) -> Study:
+def _glance(store: Store, connection: Connection, row: Record) -> Study | Unreadable:
+    try:
+        config = config_of(store, connection, row)
+    except StudyError as error:
+        return Unreadable(row.id, row.title, str(error))
     return Study(
         id=row.id,
         title=row.title,

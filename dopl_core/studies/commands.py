@@ -210,7 +210,10 @@ def studies(args: argparse.Namespace) -> None:
     """One line a study, its id first."""
     from dopl_core.studies import csvtext, service
 
-    for study in service.list_studies(service.open_store()):
+    store = service.open_store()
+    for broken in service.list_unreadable(store):
+        print(f"{broken.id}  cannot be read: {csvtext.printable(broken.why)}", file=sys.stderr)
+    for study in service.list_studies(store):
         print(
             f"{study.id}  {study.status}  {study.answers} answers by {study.annotators} people  "
             f"plan {study.episode} ({study.config.engine})  waits for {study.waits_for}  "

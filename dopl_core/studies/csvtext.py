@@ -3,6 +3,7 @@
 import csv
 import io
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 # Excel, LibreOffice and Sheets run what begins with these; a quote itself is quoted to be undone.
@@ -78,10 +79,10 @@ def read(text: str, name: str) -> tuple[list[str], list[tuple[int, dict[str, str
     if not rows or not any(cell.strip() for cell in rows[0]):
         raise CsvError(f"{name} is empty: a row of column names needed")
     columns = [cell.strip() for cell in rows[0]]
-    for column in columns:
+    for column, times in Counter(columns).items():
         if not column:
             raise CsvError(f"{name} row 1: a column has no name")
-        if columns.count(column) > 1:
+        if times > 1:
             raise CsvError(f'{name} row 1: column "{column}" is there twice')
     found = []
     for number, row in enumerate(rows[1:], start=2):

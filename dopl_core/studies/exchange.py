@@ -30,9 +30,6 @@ def import_bundle(store: Store, source: Path | bytes) -> str:
     if history.plans and history.arrays is None:
         history = replace(history, arrays=plan_arrays(learner))
     archive.write(store, history)
-    # One that was deleted may have had this id, this configuration, and as many other changes.
-    for key in [key for key in list(store.configs) if key[0] == history.study]:
-        store.configs.pop(key, None)
     return history.study
 
 

@@ -3,15 +3,16 @@
 import json
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from dopl_core.environments import brief
 from dopl_core.studies import schema, statements
 from dopl_core.studies.changes import Change, changed
 from dopl_core.studies.config import StudyConfig
-from dopl_core.studies.config_json import from_json
+from dopl_core.studies.config_json import from_json, read_json
 from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.vocabulary import CHANGES
 
@@ -34,15 +35,7 @@ def now_of(store: Store, row: Record) -> int:
 
 def config_of(store: Store, connection: Connection, row: Record) -> StudyConfig:
     """The configuration in force: with the changes that the last plan was made with."""
-    return configs_of(store, connection, [row])[0]
-
-
-def configs_of(store: Store, connection: Connection, rows: Sequence[Record]) -> list[StudyConfig]:
-    """The same for many studies; those not parsed before are read in one query."""
-    return [
-        _with_changes(store, connection, row, first, in_force(row))
-        for row, first in zip(rows, _first_configs(store, connection, rows), strict=True)
-    ]
+    return _with_changes(store, connection, row, in_force(row))
 
 
 def in_force(row: Record) -> int:
@@ -52,31 +45,37 @@ def in_force(row: Record) -> int:
 
 def coming_config(store: Store, connection: Connection, row: Record) -> StudyConfig:
     """The configuration with all changes: that of the next plan."""
-    return _with_changes(store, connection, row, first_config(store, connection, row), row.changes)
+    return _with_changes(store, connection, row, row.changes)
 
 
 def first_config(store: Store, connection: Connection, row: Record) -> StudyConfig:
     """The configuration as the study was made."""
-    return _first_configs(store, connection, [row])[0]
+    read_configs(store, connection, [row])
+    found = store.configs[row.id, row.config_digest, 0]
+    if isinstance(found, StudyError):
+        raise found
+    return cast(StudyConfig, found)
 
 
-def _first_configs(
-    store: Store, connection: Connection, rows: Sequence[Record]
-) -> list[StudyConfig]:
+def read_configs(store: Store, connection: Connection, rows: Sequence[Record]) -> None:
+    """Those configurations not parsed before in one query; or why one cannot be."""
     known = store.configs
     if missing := [row.id for row in rows if (row.id, row.config_digest, 0) not in known]:
         s = schema.studies.c
         query = sa.select(s.id, s.config_digest, s.config).where(s.id.in_(missing))
         for study, digest, content in connection.execute(query):
-            known[study, digest, 0] = from_json(content)
-    return [known[row.id, row.config_digest, 0] for row in rows]
+            try:
+                known[study, digest, 0] = from_json(content)
+            except StudyError as error:
+                known[study, digest, 0] = StudyError(f'study "{study}": {error}')
 
 
-def _with_changes(
-    store: Store, connection: Connection, row: Record, first: StudyConfig, count: int
-) -> StudyConfig:
+def _with_changes(store: Store, connection: Connection, row: Record, count: int) -> StudyConfig:
     key = (row.id, row.config_digest, count)
+    if count == 0:
+        return first_config(store, connection, row)
     if key not in store.configs:
+        first = first_config(store, connection, row)
         store.configs[key] = changed(first, read_changes(connection, row.id)[:count])
     config: StudyConfig = store.configs[key]
     return config
@@ -86,7 +85,14 @@ def read_changes(connection: Connection, study: str) -> list[Change]:
     """All changes of a study's configuration, in order."""
     e = schema.events.c
     query = sa.select(e.kind, e.body).where(e.study == study, e.kind.in_(CHANGES))
-    return [(kind, json.loads(body)) for kind, body in connection.execute(query.order_by(e.seq))]
+    return [(kind, _object(body)) for kind, body in connection.execute(query.order_by(e.seq))]
+
+
+def _object(body: str) -> dict[str, Any]:
+    content = read_json(body)
+    if not isinstance(content, dict):
+        raise StudyError(f"a change is {brief(content)}: an object needed")
+    return content
 
 
 def is_plan_due(row: Any, config: StudyConfig) -> bool:

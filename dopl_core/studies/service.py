@@ -42,11 +42,13 @@ A skip is a rating given without weight: a duel that nobody can tell never holds
 from dopl_core.studies.asking import answer, next_duel, skip_practice, undo
 from dopl_core.studies.catalogue import (
     Study,
+    Unreadable,
     close_study,
     coming_config,
     delete_study,
     get_study,
     list_studies,
+    list_unreadable,
     pause_study,
     reopen_study,
 )
@@ -102,6 +104,7 @@ __all__ = [
     "Study",
     "StudyConfig",
     "StudyError",
+    "Unreadable",
     "Waiting",
     "WeekList",
     "add_history",
@@ -129,6 +132,7 @@ __all__ = [
     "leave",
     "list_rows",
     "list_studies",
+    "list_unreadable",
     "load_learner",
     "next_duel",
     "observe",

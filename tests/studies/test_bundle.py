@@ -224,6 +224,17 @@ def test_another_version_of_a_deleted_study_comes_with_its_own_changes(store: St
         assert service.coming_config(store, study).question == question
 
 
+def test_other_processes_see_the_changes_of_another_version_too(store: Store) -> None:
+    study = service.create_study(store, clinic(horizon=1))
+    first = service.export_bundle(store, study)
+    other = Store(store.engine)  # as another process has it: what it has parsed is its own
+    for question in ("Who sleeps better?", "Who is better off?"):
+        service.change_settings(store, study, question=question)
+        assert service.coming_config(other, study).question == question
+        service.delete_study(store, study)
+        service.import_bundle(store, first)
+
+
 Edit = Callable[[list[dict[str, str]]], None]
 
 

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from playing import clinic, cpap, play
 
-from dopl_core.studies import service
+from dopl_core.studies import schema, service
 from dopl_core.studies.service import Store, StudyError
 
 
@@ -45,3 +45,38 @@ def test_a_study_at_a_glance_counts_its_people_and_answers(store: Store) -> None
     assert service.get_study(store, one) == found[one]
     with pytest.raises(StudyError, match='no study "none"'):
         service.get_study(store, "none")
+
+
+@pytest.mark.parametrize("damage", ["[]", "3", '"words"', "{}", "{", '{"title": 1}', "null"])
+def test_a_damaged_configuration_takes_no_other_study_down(store: Store, damage: str) -> None:
+    good, bad = (service.create_study(store, cpap(title=title)) for title in ("Good", "Bad"))
+    row = schema.studies.c.id == bad
+    with store.write() as connection:
+        connection.execute(sa.update(schema.studies).where(row).values(config=damage))
+    store.configs.clear()
+    assert [study.id for study in service.list_studies(store)] == [good]
+    (broken,) = service.list_unreadable(store)
+    assert (broken.id, broken.title) == (bad, "Bad")
+    assert f'study "{bad}": ' in broken.why
+    with pytest.raises(StudyError, match=bad):
+        service.get_study(store, bad)
+    with pytest.raises(StudyError, match=bad):
+        service.next_duel(store, bad, "Ann")
+    service.delete_study(store, bad)
+    assert not service.list_unreadable(store)
+
+
+def test_a_damaged_change_takes_no_other_study_down(store: Store) -> None:
+    good, bad = (service.create_study(store, clinic()) for _ in range(2))
+    service.change_settings(store, bad, title="Other")
+    events = schema.events.c
+    changes = (events.study == bad) & (events.kind == "settings_changed")
+    with store.write() as connection:
+        connection.execute(sa.update(schema.events).where(changes).values(body="[1]"))
+        connection.execute(sa.update(schema.studies).values(in_force=1))
+        connection.execute(
+            sa.update(schema.studies).where(schema.studies.c.id == good).values(in_force=0)
+        )
+    store.configs.clear()
+    assert [study.id for study in service.list_studies(store)] == [good]
+    assert "a change is a list of 1" in service.list_unreadable(store)[0].why

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dopl_core.experiments import commands as experiment_commands
+from dopl_core.places import ROOT
 from dopl_core.studies import commands as study_commands
 from dopl_core.studies.csvtext import printable
 
-ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "tests" / "benchmarks"
 
 Command = Callable[[argparse.Namespace], None]
@@ -40,7 +40,7 @@ def app(args: argparse.Namespace) -> None:
     """Start the web app; on any address but this computer's own, the owner needs a key."""
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "streamlit_app.py")]
     address = _option(args.streamlit, "server.address")
-    environment = dict(os.environ)
+    environment = os.environ | _from_here()
     if args.key or address not in (None, "localhost", "127.0.0.1", "::1"):
         from dopl_core.studies import access, service
 
@@ -50,6 +50,18 @@ def app(args: argparse.Namespace) -> None:
         else:
             print("The owner's link was printed when it was made; `dopl key` makes a new one.")
     sys.exit(subprocess.call(command + args.streamlit, cwd=ROOT, env=environment))
+
+
+def _from_here() -> dict[str, str]:
+    """What the environment says of files, for a process that runs in another folder."""
+    from dopl_core.studies.store import full_address
+
+    said = {}
+    if url := os.environ.get("DOPL_DATABASE_URL"):
+        said["DOPL_DATABASE_URL"] = full_address(url)
+    if runs := os.environ.get("DOPL_RUNS"):
+        said["DOPL_RUNS"] = str(Path(runs).absolute())
+    return said
 
 
 def key(args: argparse.Namespace) -> None:
@@ -78,6 +90,8 @@ def _option(options: list[str], name: str) -> str | None:
 def bench(args: argparse.Namespace) -> None:
     """Run the benchmarks: each is a file of tests/benchmarks with a main()."""
     known = sorted(path.stem for path in BENCHMARKS.glob("[a-z]*.py"))
+    if not known:
+        raise ValueError("the benchmarks are among the tests, which only a checkout has")
     for name in args.names or known:
         if name not in known:
             raise ValueError(f'benchmark "{name}" is not one of {", ".join(known)}')

@@ -10,8 +10,9 @@ import numpy as np
 
 from dopl_core.learning.bandit import Bandit, FloatArray, State
 from dopl_core.learning.streams import Stream, generator
+from dopl_core.places import ROOT
 
-FOLDER = Path(__file__).resolve().parent.parent / "data" / "environments"
+FOLDER = ROOT / "data" / "environments"
 
 MOST_ARMS = 100_000
 MOST_ENTRIES = 20_000_000  # of all arms' transitions, 8 bytes each

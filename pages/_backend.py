@@ -2,14 +2,12 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import streamlit as st
 
+from dopl_core.places import ROOT
 from dopl_core.studies import service
 from dopl_core.studies.plan_process import Planner
-
-ROOT = Path(__file__).parent.parent
 
 
 @st.cache_resource(show_spinner=False)

@@ -8,6 +8,7 @@ import streamlit as st
 from dopl_core import environments
 from dopl_core.learning.dopl import Confidence
 from dopl_core.learning.pair_designs import DESIGNS
+from dopl_core.places import ROOT
 from dopl_core.studies import roster, service
 from dopl_core.studies.replies import side_of
 from pages import _roster
@@ -16,7 +17,7 @@ from pages._duels import show_pair
 from pages._trouble import said_plainly
 from pages._words import plain
 
-EXAMPLE = Path(__file__).parent.parent / "data" / "rosters" / "clinic.csv"
+EXAMPLE = ROOT / "data" / "rosters" / "clinic.csv"
 
 
 def form() -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-BASE = {"learning", "environments", "world"}
+BASE = {"learning", "environments", "world", "places"}
 MAY_IMPORT = {
     "learning": {"learning"},
-    "environments": {"learning"},
+    "places": set(),
+    "environments": {"learning", "places"},
     "world": {"learning"},
     "experiments": BASE | {"experiments"},
     "studies": BASE | {"studies"},

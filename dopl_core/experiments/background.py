@@ -27,9 +27,7 @@ import pandas as pd
 
 from dopl_core.experiments import results
 from dopl_core.experiments.runs import grid
-
-ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "data" / "runs"
+from dopl_core.places import KEPT, ROOT
 
 Status = Literal["running", "finished", "stopped", "failed", "broken"]
 Measure = Literal["reward", "cumulative_regret", "index_error"]
@@ -194,8 +192,8 @@ def find_all() -> list[Simulation]:
 
 
 def home() -> Path:
-    """Where simulations are kept: DOPL_RUNS, else data/runs."""
-    return Path(os.environ.get("DOPL_RUNS") or FOLDER)
+    """Where simulations are kept: DOPL_RUNS, else runs/ beside the database."""
+    return Path(os.environ.get("DOPL_RUNS") or KEPT / "runs")
 
 
 def curves(simulations: Sequence[Simulation], measure: Measure) -> pd.DataFrame:

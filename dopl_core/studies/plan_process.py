@@ -11,14 +11,12 @@ import sys
 import threading
 import traceback
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from pathlib import Path
 
+from dopl_core.places import ROOT
 from dopl_core.studies.running import advance
 from dopl_core.studies.store import open_store
 
 AT_ONCE = 4  # plans of different studies
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class Planner:

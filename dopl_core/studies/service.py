@@ -3,7 +3,7 @@
 Each call is one short transaction (or a read), committed when it returns, and safe from many
 threads and processes at once. Nothing here knows of a web page.
 
-    store = open_store()                                  # DOPL_DATABASE_URL, else data/dopl.db
+    store = open_store()                                  # DOPL_DATABASE_URL, else dopl.db
     config = from_environment("cpap", horizon=5)          # a simulated world
     config = from_roster(read_roster(path, states), states, title=..., budget=8)   # an observed one
     past = read_history(path, config)                     # records of before, if there are some

@@ -15,9 +15,9 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from dopl_core.places import KEPT
 from dopl_core.studies import schema
 
-FOLDER = Path(__file__).resolve().parent.parent.parent / "data"
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 
 _BUSY_SECONDS = 30
@@ -128,7 +128,7 @@ class Store:
 def open_store(url: str | None = None, *, clock: Callable[[], float] = time.time) -> Store:
     """Open a database and bring its tables up to date; safe when several processes start at once.
 
-    url: a SQLAlchemy URL; else DOPL_DATABASE_URL, else the SQLite file data/dopl.db
+    url: a SQLAlchemy URL; else DOPL_DATABASE_URL, else dopl.db where things are kept
     """
     address = _address(url or os.environ.get("DOPL_DATABASE_URL") or "")
     connect = _sqlite if address.get_backend_name() == "sqlite" else _postgresql
@@ -157,9 +157,17 @@ def _identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def full_address(url: str) -> str:
+    """An address that names the same database in whatever folder; it has the password in it."""
+    address = _address(url)
+    if address.get_backend_name() == "sqlite":
+        address = address.set(database=os.path.abspath(str(address.database)))
+    return address.render_as_string(hide_password=False)
+
+
 def _address(url: str) -> URL:
     try:
-        address = make_url(url or f"sqlite:///{FOLDER / 'dopl.db'}")
+        address = make_url(url or f"sqlite:///{KEPT / 'dopl.db'}")
     except ArgumentError:
         raise StoreError(
             "DOPL_DATABASE_URL is not a database URL: sqlite:///PATH or "

@@ -37,15 +37,16 @@ class Server:
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
+        self.command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py"]
+        self.cwd = ROOT
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> "Server":
-        command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py"]
-        command += ["--server.port", str(self.port), "--server.headless", "true", *self.options]
+        options = ["--server.port", str(self.port), "--server.headless", "true", *self.options]
         with open(self.folder / "server.log", "ab") as log:
             self.process = subprocess.Popen(
-                command,
-                cwd=ROOT,
+                self.command + options,
+                cwd=self.cwd,
                 env=self.environment,
                 stdout=log,
                 stderr=log,

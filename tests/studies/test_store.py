@@ -306,7 +306,7 @@ def test_the_environment_names_the_database(
     assert store.name == f"{tmp_path}/new/named.db"
     store.close()
     monkeypatch.delenv("DOPL_DATABASE_URL")
-    monkeypatch.setattr(stores, "FOLDER", tmp_path / "data")
+    monkeypatch.setattr(stores, "KEPT", tmp_path / "data")
     store = service.open_store()
     assert store.name == f"{tmp_path}/data/dopl.db"
     store.close()

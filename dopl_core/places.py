@@ -1,0 +1,18 @@
+"""Where things are, in a checkout or in an installed wheel: the app and its data, and what is kept.
+
+A wheel carries the app beside the package's own modules; what people make is never kept in there.
+"""
+
+from pathlib import Path
+
+import platformdirs
+
+_PACKAGE = Path(__file__).resolve().parent
+
+IS_CHECKOUT = (_PACKAGE.parent / "streamlit_app.py").is_file()
+
+# streamlit_app.py, pages/, .streamlit/, data/environments and data/rosters.
+ROOT = _PACKAGE.parent if IS_CHECKOUT else _PACKAGE / "app"
+
+# The local database, and simulations.
+KEPT = ROOT / "data" if IS_CHECKOUT else Path(platformdirs.user_data_dir("dopl", appauthor=False))

@@ -69,6 +69,21 @@ def test_the_address_may_come_from_the_environment(started, capsys, monkeypatch)
     assert "http://clinic.example:8501/?key=" in capsys.readouterr().out
 
 
+def test_files_are_named_from_where_the_command_is_run(started, tmp_path, monkeypatch):
+    """The app runs in a folder of its own."""
+    given = []
+    monkeypatch.setattr(subprocess, "call", lambda command, cwd, env: given.append(env) or 0)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DOPL_DATABASE_URL", "sqlite:///mine.db")
+    monkeypatch.setenv("DOPL_RUNS", "runs")
+    run()
+    assert given[0]["DOPL_DATABASE_URL"] == f"sqlite:///{tmp_path}/mine.db"
+    assert given[0]["DOPL_RUNS"] == f"{tmp_path}/runs"
+    monkeypatch.setenv("DOPL_DATABASE_URL", "postgresql://ann:a%40b@host/clinic")
+    run()
+    assert given[1]["DOPL_DATABASE_URL"] == "postgresql+psycopg://ann:a%40b@host/clinic"
+
+
 def test_a_new_key_replaces_the_old_one(started, capsys):
     run("--server.address", "0.0.0.0")  # noqa: S104
     old = capsys.readouterr().out.rpartition("key=")[2].strip()

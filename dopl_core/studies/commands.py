@@ -15,6 +15,7 @@ def add(command: Adder) -> None:
     """Add the commands to the parser."""
     _add_living(command)
     command("studies", studies)
+    command("doctor", doctor)
     sub = command("export", export)
     sub.add_argument("study", metavar="STUDY", help="its id, as `dopl studies` has it")
     sub.add_argument("--out", type=Path, metavar="FILE", help="default STUDY.zip")
@@ -219,6 +220,20 @@ def studies(args: argparse.Namespace) -> None:
             f"plan {study.episode} ({study.config.engine})  waits for {study.waits_for}  "
             f"{csvtext.printable(study.title)}"
         )
+
+
+def doctor(args: argparse.Namespace) -> None:
+    """Look at what dopl needs, and say what is wrong: one screen to send with a bug report."""
+    from dopl_core.studies import csvtext
+    from dopl_core.studies.doctor import examine
+
+    findings = examine()
+    for one in findings:
+        mark = "WRONG" if one.is_wrong else "ok"
+        print(f"{mark:5} {one.thing:11} {csvtext.printable(one.found)}")
+    wrong = sum(one.is_wrong for one in findings)
+    print("Nothing is wrong." if not wrong else f"{wrong} of these {len(findings)} need help.")
+    sys.exit(1 if wrong else 0)
 
 
 def export(args: argparse.Namespace) -> None:

@@ -61,7 +61,7 @@ class Store:
     @property
     def name(self) -> str:
         """The database in words that may be shown: no password."""
-        url = self.engine.url
+        url = self.engine.url.difference_update_query(["password", "sslpassword"])
         return str(url.database) if self.is_sqlite else url.render_as_string(hide_password=True)
 
     @property
@@ -148,6 +148,21 @@ def open_store(url: str | None = None, *, clock: Callable[[], float] = time.time
     return store
 
 
+def look_at(url: str | None = None) -> Store:
+    """Open a database as it is: nothing is made, brought up to date, or kept from others.
+
+    A SQLite file that is not there is a FileNotFoundError.
+    """
+    address = _address(url or os.environ.get("DOPL_DATABASE_URL") or "")
+    if address.get_backend_name() != "sqlite":
+        return Store(_postgresql(address))
+    file = Path(str(address.database))
+    _check_left(file)
+    if not file.exists():
+        raise FileNotFoundError(file)
+    return Store(_sqlite_engine(address))
+
+
 def _identity(path: str) -> tuple[int, int] | None:
     """Which file is at this path, if any: device and number. Takes microseconds."""
     try:
@@ -189,6 +204,12 @@ def _sqlite(address: URL) -> Engine:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{file.parent}: the folder cannot be made: {error.strerror}") from None
+    _check_left(file)
+    _keep_private(file)
+    return _sqlite_engine(address)
+
+
+def _check_left(file: Path) -> None:
     left = Path(f"{file}-wal")
     if left.exists() and not file.exists():
         # A new file would be made, and the answers in there would be thrown away.
@@ -196,7 +217,9 @@ def _sqlite(address: URL) -> Engine:
             f"{file}: the database file is gone, but {left.name}, where the last answers are, is "
             "still there: put it back; or remove that too, to begin anew"
         )
-    _keep_private(file)
+
+
+def _sqlite_engine(address: URL) -> Engine:
     # Autocommit in the driver: transactions are begun below, and nowhere else.
     engine = sa.create_engine(
         address,
@@ -209,7 +232,7 @@ def _sqlite(address: URL) -> Engine:
     def connected(connection: Any, record: Any) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # opens the -wal
-        record.info["wal"] = _identity(f"{file}-wal")
+        record.info["wal"] = _identity(f"{address.database}-wal")
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
@@ -254,7 +277,7 @@ def _postgresql(address: URL) -> Engine:
 def _update(store: Store) -> None:
     """Run the migrations that this database lacks, all or none."""
     with store.read() as connection:
-        if _version(store, connection) == schema.VERSIONS[-1]:
+        if schema_version(store, connection) == schema.VERSIONS[-1]:
             return
     if store.is_sqlite:
         with store._plainly(), store.engine.connect() as connection:
@@ -263,11 +286,12 @@ def _update(store: Store) -> None:
     with store.write() as connection:
         if not store.is_sqlite:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
-        if _version(store, connection) != schema.VERSIONS[-1]:
+        if schema_version(store, connection) != schema.VERSIONS[-1]:
             _migrate(connection)
 
 
-def _version(store: Store, connection: Connection) -> str | None:
+def schema_version(store: Store, connection: Connection) -> str | None:
+    """Which migration its tables are of; None where there are none yet."""
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
     version = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()

@@ -1,9 +1,11 @@
 """Duels, as several pages need them: a pair of cards, the way to a study's duels, one to try."""
 
+from dataclasses import replace
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dopl_core.studies import cards, service
+from dopl_core.studies import cards, photos, service
 from pages._backend import store
 
 
@@ -14,9 +16,22 @@ def show_pair(
     episode: int,
     epoch: int,
     key: str = "card",
+    study: str = "",
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Two cards side by side; the boxes they are in, for buttons below."""
+    """Two cards side by side; the boxes they are in, for buttons below.
+
+    study: whose photos there may be
+    """
     seen = [cards.evidence(config, side, episode, epoch) for side in (left, right)]
+    if study and config.world == "observed":
+        try:
+            found = photos.addresses(store(), study, [left.arm, right.arm])
+        except service.StoreError:  # the page says so
+            found = {}
+        seen = [
+            replace(one, photo=found.get(side.arm, one.photo))
+            for one, side in zip(seen, (left, right), strict=True)
+        ]
     boxes = []
     sides = zip(("left", "right"), (left, right), cards.on_one_scale(*seen), strict=True)
     for column, (which, side, shown) in zip(st.columns(2), sides, strict=True):

@@ -37,9 +37,39 @@ def show(study: Study) -> None:
     if gone:
         with st.expander("Somebody comes back", icon=":material/undo:"):
             comes_back(study, coming, gone)
+    with st.expander("Photos on cards", icon=":material/photo_camera:"):
+        photos(study, coming)
     if study.episode:
         with st.expander("Change what a card shows", icon=":material/edit:"):
             edit_card(study)
+
+
+def photos(study: Study, coming: StudyConfig) -> None:
+    """Pictures from a zip, and how many there are."""
+    having = service.count_photos(store(), study.id)
+    upload = st.file_uploader("Photos (zip)", type="zip", key=f"photos-{having}")
+    if upload is None:
+        st.caption(
+            "Pictures named after ids, as p-017.jpg. They are made small, kept in the database, "
+            "and seen by this study's annotators only; bundles do not have them."
+        )
+        if having:
+            st.text(f"{having} of {len(coming.arms)} have a photo.")
+            if st.button("Remove all photos", key="remove-photos"):
+                service.remove_photos(store(), study.id)
+                say_done("No card shows a photo any more.")
+                st.rerun()
+        return
+    with said_plainly():
+        found = service.read_photos(upload.getvalue(), coming, upload.name)
+        st.text(f"{len(found.photos)} photos found.")
+        if found.others:
+            names = ", ".join(found.others[:10])
+            st.text(f"{len(found.others)} files are named after nobody: {names}")
+        if st.button("Show these on cards", key="keep-photos", disabled=not found.photos):
+            service.keep_photos(store(), study.id, found.photos)
+            say_done(f"{len(found.photos)} photos are on cards from now on.")
+            st.rerun()
 
 
 def waiting(config: StudyConfig, coming: StudyConfig) -> str:

@@ -148,7 +148,7 @@ def show_duel(ask: Ask) -> None:
     practice = ask.purpose == "practice"
     if practice:
         st.text("Practice: these answers do not count.")
-    boxes = show_pair(config, ask.left, ask.right, ask.episode, ask.epoch)
+    boxes = show_pair(config, ask.left, ask.right, ask.episode, ask.epoch, study=study_id)
     for box, which, side in zip(boxes, ("left", "right"), (ask.left, ask.right), strict=True):
         # The impression in the key: a second click on a button that is gone hits nothing.
         box.button(

@@ -55,6 +55,7 @@ def _add_living(command: Adder) -> None:
         ("correct", correct, "WEEK.csv: the rows that were wrong, as they should have been"),
         ("people", people, "ROSTER.csv: rows that are new join"),
         ("history", history, "HISTORY.csv: id, when, state, helped; before the first list"),
+        ("photos", photos, "PHOTOS.zip: pictures for cards, each named after an id"),
     ):
         sub = command(name, run)
         sub.add_argument("study", metavar="STUDY", help="its id, as `dopl studies` has it")
@@ -205,6 +206,19 @@ def history(args: argparse.Namespace) -> None:
     past = service.read_history(args.file, service.coming_config(store, args.study))
     service.add_history(store, args.study, past)
     print(f"{args.study}: {past.moves} moves of {past.arms} found, {past.gaps} gaps")
+
+
+def photos(args: argparse.Namespace) -> None:
+    """Show photos on cards; they are made small, and only annotators of the study get them."""
+    from dopl_core.studies import csvtext, service
+
+    store = service.open_store()
+    found = service.read_photos(args.file, service.coming_config(store, args.study))
+    service.keep_photos(store, args.study, found.photos)
+    print(f"{args.study}: {len(found.photos)} photos kept")
+    if found.others:
+        names = csvtext.printable(", ".join(found.others[:10]))
+        print(f"{len(found.others)} files are nobody's: {names}", file=sys.stderr)
 
 
 def studies(args: argparse.Namespace) -> None:

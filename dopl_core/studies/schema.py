@@ -26,7 +26,15 @@ from sqlalchemy import (
 
 from dopl_core.studies.vocabulary import OUTCOMES, PURPOSES, STATUSES
 
-VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006")  # oldest first; the last is ours
+VERSIONS = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+    "0006",
+    "0007",
+)  # oldest first; the last is ours
 
 metadata = MetaData()
 
@@ -252,4 +260,13 @@ readers = Table(
     Column("name", Text, nullable=False),
     Column("made_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger),
+)
+
+# What cards show of arms beside the roster's columns; bundles do not have them.
+photos = Table(
+    "photos",
+    metadata,
+    _of_study(primary=True),
+    Column("arm", Text, primary_key=True),  # the owner's id
+    Column("content", LargeBinary, nullable=False),  # JPEG
 )

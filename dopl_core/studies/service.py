@@ -20,6 +20,7 @@ threads and processes at once. Nothing here knows of a web page.
     report = read_report(path, config)                    # the same from CSV, with fresh columns
     correct(store, study, 2, {"p1": "High"})              # what was reported wrongly
     join(store, study, [Arm(...)]); leave(store, study, ["p2"]); change_settings(store, study, ...)
+    keep_photos(store, study, read_photos(path, config).photos)      # a zip, named by their ids
     close_duels(store, study)                             # wait no longer for missing ratings
 
     export_bundle(store, study) -> bytes; import_bundle(store, path or bytes) -> id
@@ -81,6 +82,7 @@ from dopl_core.studies.lists import (
     report_words,
 )
 from dopl_core.studies.owner import change_settings, correct, join, leave, observe
+from dopl_core.studies.photos import count_photos, keep_photos, read_photos, remove_photos
 from dopl_core.studies.records import Records, read_history
 from dopl_core.studies.replies import Ask, Finished, Receipt, Side, Waiting
 from dopl_core.studies.roster import Report, read_report, read_roster, states_in
@@ -119,6 +121,7 @@ __all__ = [
     "close_study",
     "coming_config",
     "correct",
+    "count_photos",
     "create_study",
     "delete_study",
     "engine_for",
@@ -129,6 +132,7 @@ __all__ = [
     "get_study",
     "import_bundle",
     "join",
+    "keep_photos",
     "leave",
     "list_rows",
     "list_studies",
@@ -142,8 +146,10 @@ __all__ = [
     "present_states",
     "read_history",
     "read_lists",
+    "read_photos",
     "read_report",
     "read_roster",
+    "remove_photos",
     "reopen_study",
     "replay_bundle",
     "replay_study",

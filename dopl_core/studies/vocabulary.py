@@ -34,6 +34,8 @@ EVENTS = {
     "settings_changed": True,
     "arms_joined": True,
     "arms_left": True,
+    "photos_added": False,
+    "photos_removed": False,
 }
 SAID = ("answered", "undone")  # events that change what was answered
 CHANGES = ("history_added", "settings_changed", "arms_joined", "arms_left")  # see changes.py

@@ -168,8 +168,24 @@ def rules(key: str, arms: int, budget: int) -> dict[str, Any]:
         ),
         "ratings": right.number_input("People who answer each duel", 1, 20, 1, key=f"rat {key}"),
     }
+    if key == "roster":
+        chosen["by_lot"] = lots(left, chosen["budget"], 0, f"lots {key}")
     with st.expander("More choices"):
         return chosen | more_rules(key)
+
+
+def lots(place: Any, budget: int, now: int, key: str) -> int:
+    """How many places are drawn by lot; also in the settings."""
+    return int(
+        place.number_input(
+            "Of these, drawn by lot (0: none)",
+            *(0, budget - 1, min(now, budget - 1)),
+            key=key,
+            help="Some places can go to anybody who is not on the list, drawn by lot: since only "
+            "chance tells them from those not drawn, comparing the two shows without bias what "
+            f"help does. One place in eight is enough: here {max(1, round(budget / 8))}.",
+        )
+    )
 
 
 def more_rules(key: str) -> dict[str, Any]:

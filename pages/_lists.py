@@ -53,10 +53,10 @@ def one(config: StudyConfig, week: WeekList) -> None:
         f"**{plain(week.word).capitalize()} {week.week}: {len(week.listed)} of {here} {noun}s to "
         f"help**, the most urgent first. Made on {date(week)}."
     )
-    if week.by_lot:
+    if week.all_equal:
         st.info(
             "All of these are equal to others who are not on the list, as far as is known yet: "
-            "among equals it was drawn by lot. Answers and reports will tell them apart.",
+            "among equals chance has decided. Answers and reports will tell them apart.",
             icon=":material/casino:",
         )
     if len(week.listed) > MOST_ROWS:

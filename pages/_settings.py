@@ -5,6 +5,7 @@ import streamlit as st
 from dopl_core.studies import service
 from dopl_core.studies.service import Study
 from pages._backend import store
+from pages._create import lots
 from pages._done import say_done
 from pages._study import status_buttons
 from pages._trouble import said_plainly
@@ -34,17 +35,18 @@ def show(study: Study) -> None:
         "answers": right.number_input(
             f"Answers wanted each {word}", 0, 10_000, config.answers, key="set answers"
         ),
-        "ratings": left.number_input(
+        "by_lot": lots(left, config.budget, config.by_lot, "set lots"),
+        "ratings": right.number_input(
             "People who answer each duel", 1, 20, config.ratings, key="set ratings"
         ),
-        "epoch_word": right.text_input("A list is made every", config.epoch_word, key="set word"),
-        "ties_allowed": left.checkbox(
+        "epoch_word": left.text_input("A list is made every", config.epoch_word, key="set word"),
+        "ties_allowed": right.checkbox(
             'Allow "equal" as an answer', config.ties_allowed, key="set ties"
         ),
-        "practice": right.checkbox(
+        "practice": left.checkbox(
             "Begin with three practice duels", config.practice, key="set practice"
         ),
-        "photos_from_web": left.checkbox(
+        "photos_from_web": right.checkbox(
             "Cards may show photos from the web",
             config.photos_from_web,
             key="set photos",

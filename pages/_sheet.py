@@ -28,7 +28,7 @@ def sheet(title: str, config: StudyConfig, week: WeekList) -> str:
     """The sheet as an HTML file; everything from the owner's files is escaped."""
     head = f"{week.word.capitalize()} {week.week}: {config.noun}s to help"
     rows = "".join(_row(one, week) for one in week.listed)
-    lot = " Drawn by lot among equals." if week.by_lot else ""
+    lot = " Picked by chance among equals." if week.all_equal else ""
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -77,6 +77,7 @@ class Learner:
         self.horizon, self.seed, self.design, self.ties = horizon, seed, design, ties
         self.edition = edition
         self.answers = 0  # wanted in an epoch, where that is more than B-1
+        self.by_lot = 0  # of the B places, those that `draw_lots` fills
         self.episode = 0
         self.visits = np.zeros((n_arms, n_states, 2, n_states), dtype=np.int64)
         self.wins = np.zeros((n_arms * n_states,) * 2)
@@ -136,8 +137,9 @@ class Learner:
         return (plan.advantage,) if self.edition > 1 else (plan.index, plan.advantage)
 
     def activate(self, states: IntArray, epoch: int, where: FloatArray | None = None) -> IntArray:
-        """The B arms [B] to help in an epoch of this episode, in order; among equals by lot.
+        """The arms to help in an epoch of this episode, in order; among equals by lot.
 
+        B of them, less those whose places are drawn by lot (`draw_lots`).
         states: [N] where all arms are, UNKNOWN where that is not known;  epoch: from 0
         where: [N, S] the chances of where each of them is; needed if some are unknown
         """
@@ -148,9 +150,22 @@ class Learner:
         else:
             priority = self.standing(states, where)
         score = priority + self.tie_keys[epoch]
-        chosen = score.argpartition(self.n_arms - self.budget)[self.n_arms - self.budget :]
+        others = self.n_arms - self.budget + self.by_lot
+        chosen = score.argpartition(others)[others:]
         chosen.sort()
         return chosen
+
+    def draw_lots(self, chosen: IntArray, epoch: int) -> IntArray:
+        """Who gets the places drawn by lot, in order: any who are present and not `chosen`.
+
+        Where they are, or whether that is known, makes no difference, so that those drawn and those
+        not drawn differ by chance alone.
+        """
+        if not self.by_lot:
+            return np.empty(0, dtype=np.int64)
+        rng = generator(Stream.LOTS, self.seed, self.episode, epoch, edition=self.edition)
+        others = np.setdiff1d(np.flatnonzero(self.present), chosen)
+        return np.sort(rng.choice(others, self.by_lot, replace=False))
 
     def standing(self, states: IntArray, where: FloatArray | None = None) -> FloatArray:
         """How urgent help is [N] before any lot is drawn, by expectation; the absent come last."""

@@ -31,6 +31,7 @@ class Stream(IntEnum):
     SITTING = 10  # which of equally telling pairs of a first sitting come first, and their sides
     FURTHER = 11  # the same for an epoch's further pairs (episode, epoch)
     PAST = 12  # whom help went to before a simulated study began (epoch)
+    LOTS = 13  # who gets the places of a list that are drawn by lot (episode, epoch)
 
 
 # Edition 1: the number that a stream had, at the end of its key.

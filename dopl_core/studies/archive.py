@@ -128,6 +128,7 @@ def read_moves(connection: Connection, study: str) -> list[Move]:
             source=row.source,
             columns=None if row.columns is None else json.loads(row.columns),
             helped=None if row.helped is None else unpack_arms(row.helped),
+            by_lot=unpack_arms(row.by_lot or b""),
         )
         for row in connection.execute(query)
     ]
@@ -217,6 +218,7 @@ def _write_moves(connection: Connection, history: History) -> None:
             move.source,
             move.columns,
             move.helped,
+            move.by_lot,
         )
         for move in history.moves
     ]

@@ -42,7 +42,7 @@ DUELS = (
 FIRST_TRANSITIONS = (
     *("study", "episode", "epoch", "arm", "state", "activated", "next_state", "source"),
 )
-TRANSITIONS = (*FIRST_TRANSITIONS, "listed", "corrected_at", "reported")
+TRANSITIONS = (*FIRST_TRANSITIONS, "listed", "by_lot", "corrected_at", "reported")
 EVENT_COLUMNS = ("study", "seq", "at", "kind", "annotator", "impression", "outcome", "body")
 PLANS = (
     *("study", "plan", "made_at", "engine", "value", "random_value", "multiplier", "changed"),
@@ -147,7 +147,8 @@ def _winner_and_loser(outcome: str | None, left: str, right: str) -> tuple[str |
 def transition_rows(history: History) -> Iterator[tuple[Value, ...]]:
     """Rows of transitions.csv, as they are known to have been; unknown states are empty.
 
-    activated: really helped;  listed: on the list;  corrected_at: when it was last corrected
+    activated: really helped;  listed: on the list;  by_lot: on it by a lot
+    corrected_at: when it was last corrected
     reported: JSON of what was said at first, where a correction has changed it
     """
     config, times = history.coming, _corrected_at(history)
@@ -156,6 +157,7 @@ def transition_rows(history: History) -> Iterator[tuple[Value, ...]]:
     for week, (said, move) in enumerate(zip(history.moves, fixed, strict=True), start=1):
         present = history.configs[move.episode].present
         listed, acted = set(move.arms.tolist()), set(move.acted.tolist())
+        drawn = set(move.by_lot.tolist())
         for n in np.flatnonzero(present).tolist():
             cells = _cells(move, n, labels, acted)
             first = _cells(said, n, labels, set(said.acted.tolist()))
@@ -163,7 +165,7 @@ def transition_rows(history: History) -> Iterator[tuple[Value, ...]]:
             yield (
                 *(history.study, move.episode, move.epoch, config.arms[n].id),
                 *(cells["state"], cells["activated"], cells["next_state"], move.source),
-                *(int(n in listed), iso(times.get((week, n)))),
+                *(int(n in listed), int(n in drawn), iso(times.get((week, n)))),
                 json.dumps(differ, ensure_ascii=False, sort_keys=True) if differ else None,
             )
 
@@ -228,18 +230,19 @@ def _move(
     reported = first["source"] != ""
     shared = {name: first[name] for name in ("episode", "epoch", "source")} | {"study": study}
     states, next_states = (np.full(config.n_arms, UNKNOWN) for _ in range(2))
-    listed, acted = [], []
+    listed, acted, drawn = [], [], []
     for n, (number, row) in zip(here, block, strict=True):
         try:
             for name, value in (shared | {"arm": config.arms[n].id}).items():
                 _same(name, row[name], value)
             said = _as_reported(row)
-            for mark in ("activated", "listed"):
+            for mark in ("activated", "listed", "by_lot"):
                 _one_of(mark, said.get(mark, "0"), ("0", "1"))
             states[n] = state_number(config, said["state"])
             next_states[n] = state_number(config, said["next_state"])
             listed += [n] if said.get("listed", said["activated"]) == "1" else []
             acted += [n] if said["activated"] == "1" else []
+            drawn += [n] if said.get("by_lot") == "1" else []
             if not reported and said["next_state"]:
                 raise ValueError("there is a next_state, and no source that says it")
             _check_follows(config, said, n, before)
@@ -256,6 +259,7 @@ def _move(
         next_states=next_states if reported else None,
         source=first["source"] or None,
         helped=np.array(acted, dtype=np.int64) if reported and acted != listed else None,
+        by_lot=np.array(drawn, dtype=np.int64),
     )
 
 

@@ -15,7 +15,7 @@ from dopl_core.studies.records import ids_in
 from dopl_core.studies.store import StudyError
 
 WORDS = ("title", "question", "instructions", "noun", "epoch_word")
-NUMBERS = ("budget", "answers", "ratings", "repeat_every", "lease_seconds")
+NUMBERS = ("budget", "by_lot", "answers", "ratings", "repeat_every", "lease_seconds")
 SWITCHES = ("ties_allowed", "practice", "photos_from_web")
 SETTINGS = (*WORDS, *NUMBERS, *SWITCHES)
 

@@ -58,6 +58,8 @@ class StudyConfig:
     ordered: the learner is told that they are;  epoch_word: what the owner calls an epoch
     sitting: duels of a first sitting, before the first plan
     answers: wanted in an epoch; where that is less than B-1, B-1
+    by_lot: of the B places, those drawn by lot among all who are not on the list, to see what help
+        does
     environment: the TOML text of the simulated bandit, "" in observed worlds
     engine: "auto" chooses by size, and is replaced by the choice
     horizon: epochs an episode (a plan);  episodes: how many there are, 0 until the owner closes
@@ -96,6 +98,7 @@ class StudyConfig:
     answers: int = 0
     epoch_word: str = "week"
     photos_from_web: bool = False
+    by_lot: int = 0
 
     def __post_init__(self) -> None:
         try:
@@ -233,6 +236,7 @@ def learner_of(config: StudyConfig) -> Dopl:
         ordered=config.ordered,
         groups=groups_of(config),
     )
+    learner.by_lot = config.by_lot
     if not config.present.all():
         learner.adapt(config.present, config.budget)
     return learner
@@ -296,6 +300,7 @@ RULES: dict[str, Rule] = {
     "answers": whole(0, 10_000),
     "epoch_word": text(200, least=1),
     "photos_from_web": switch,
+    "by_lot": whole(0, environments.MOST_ARMS),  # fewer than the budget, _check_people sees to it
 }
 
 
@@ -340,6 +345,10 @@ def _check_people(config: StudyConfig) -> None:
         check_budget(config.budget, present)
     except ValueError as error:
         raise StudyError(str(error)) from None
+    if config.by_lot >= config.budget:
+        raise StudyError(
+            f"by_lot is {config.by_lot}: fewer needed than the budget, which is {config.budget}"
+        )
     labels = {state.label for state in config.states} | {""}
     for arm in config.arms if config.world == "observed" else ():
         if arm.state not in labels:

@@ -24,12 +24,14 @@ class Epoch:
     """One decision: states [N], the list [B], the duels asked [D, 4], and what came.
 
     next_states: [N], None where the owner has yet to report them
+    by_lot: those on the list whose places were drawn by lot
     """
 
     states: IntArray
     arms: IntArray
     duels: IntArray
     next_states: IntArray | None
+    by_lot: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,7 @@ def begin(
 def adapt(learner: Dopl, config: StudyConfig) -> None:
     """Let the learner know who is here, and what the study wants by now."""
     learner.adapt(config.present, config.budget)
-    learner.answers = config.answers
+    learner.answers, learner.by_lot = config.answers, config.by_lot
     learner.groups = groups_of(config)
 
 
@@ -91,8 +93,10 @@ def open_epoch(learner: Dopl, states: IntArray, epoch: int, moves: Sequence[Move
     where = None
     if (states == UNKNOWN).any() and learner.dynamics is not None:
         where = whereabouts.where(states, moves, learner.present, learner.dynamics.mean)
-    arms = learner.activate(states, epoch, where)
-    return Epoch(states, arms, learner.duels(states, arms, epoch), None)
+    chosen = learner.activate(states, epoch, where)
+    lots = learner.draw_lots(chosen, epoch)
+    arms = np.sort(np.concatenate([chosen, lots]))
+    return Epoch(states, arms, learner.duels(states, arms, epoch), None, lots)
 
 
 def plan_arrays(learner: Dopl) -> Arrays:

@@ -6,7 +6,7 @@ archive.py turns a database into a History and back, bundle.py a zip; replay.py 
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -84,6 +84,7 @@ class Move:
 
     N are the arms there were then; a state is UNKNOWN where it is, or where the arm was not there.
     helped: [.] the arms really helped; None while it is not reported, or where it was the list
+    by_lot: [.] those on the list whose places were drawn by lot
     columns: what the owner has reported of the arms by its end, arm id -> column -> text
     """
 
@@ -95,6 +96,7 @@ class Move:
     source: str | None
     columns: dict[str, dict[str, str]] | None = None
     helped: IntArray | None = None
+    by_lot: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def acted(self) -> IntArray:

@@ -28,7 +28,8 @@ class Listed:
     with_help, without: believed chance to be better off next time: in a better state than now, or
         still in the best
     sure: how sure it is that help is for the better, from 0 to 1
-    equal: nothing told this one apart from others who are not on the list: it was drawn by lot
+    equal: nothing told this one apart from others who are not on the list: chance decided
+    by_lot: this one has a place that is drawn by lot, whatever is known
     badly_off: nobody who is not on the list is in a worse state
     helped: whether it was really helped, None while that is not reported
     then: the label of its state when the epoch had ended, None while that is not known
@@ -45,6 +46,7 @@ class Listed:
     sure: float
     equal: bool
     badly_off: bool = False
+    by_lot: bool = False
     helped: bool | None = None
     then: str | None = None
 
@@ -64,15 +66,15 @@ class WeekList:
     best: str = ""
 
     @property
-    def by_lot(self) -> bool:
-        """Nothing told anybody apart: all of it was drawn by lot."""
+    def all_equal(self) -> bool:
+        """Nothing told anybody apart: chance has decided on all of it."""
         return bool(self.listed) and all(one.equal for one in self.listed)
 
 
 def reasons(
     config: StudyConfig, learner: Dopl, epoch: Epoch, moves: Sequence[Move]
 ) -> list[dict[str, Any]]:
-    """Why each of a list's arms is on it, the most urgent first; see Listed."""
+    """Why each of a list's arms is on it, the most urgent first, lots last; see Listed."""
     assert learner.plan is not None  # noqa: S101
     assert learner.dynamics is not None  # noqa: S101
     mean, sd = learner.dynamics.mean, learner.dynamics.sd
@@ -82,7 +84,8 @@ def reasons(
     others = epoch.states[left_out]
     worst = min(others[others != UNKNOWN], default=config.n_states)
     found = []
-    for n in sorted(epoch.arms.tolist(), key=lambda arm: (-urgency[arm], arm)):
+    drawn = set(epoch.by_lot.tolist())
+    for n in sorted(epoch.arms.tolist(), key=lambda arm: (arm in drawn, -urgency[arm], arm)):
         seen = last_seen(n, epoch.states, moves)
         now = 0 if seen is None else seen.state
         better = np.arange(config.n_states) >= min(now + 1, config.n_states - 1)
@@ -97,8 +100,9 @@ def reasons(
                 "with_help": round(with_help, 4),
                 "without": round(without, 4),
                 "sure": round(float(ndtr((with_help - without) / max(spread, 1e-9))), 4),
-                "equal": bool(np.isin(urgency[n], urgency[left_out])),
+                "equal": n not in drawn and bool(np.isin(urgency[n], urgency[left_out])),
                 "badly_off": bool(config.ordered and UNKNOWN < epoch.states[n] <= worst),
+                "by_lot": n in drawn,
             }
         )
     return found
@@ -134,14 +138,14 @@ def _with_outcome(config: StudyConfig, entry: dict[str, Any], move: Move) -> Lis
     return Listed(**entry, label=arm.label, group=arm.group, helped=helped, then=then)
 
 
-LIST_COLUMNS = ("week", "id", "name", "group", "state", "why", "helped", "then")
+LIST_COLUMNS = ("week", "id", "name", "group", "state", "by_lot", "why", "helped", "then")
 
 
 def list_rows(week: WeekList) -> list[tuple[str | int | None, ...]]:
     """A list as CSV has it; helped and then are empty until they are reported."""
     return [
         (
-            *(week.week, one.id, one.label, one.group, one.state, why(one, week)),
+            *(week.week, one.id, one.label, one.group, one.state, int(one.by_lot), why(one, week)),
             *(None if one.helped is None else int(one.helped), one.then),
         )
         for one in week.listed
@@ -154,6 +158,8 @@ GAIN, SURE, QUITE = 0.05, 0.8, 0.95
 
 def why(one: Listed, week: WeekList) -> str:
     """Why somebody is on a list, in words that are true: a gain that is known, or that none is."""
+    if one.by_lot:
+        return "By lot: drawn among all who were not on the list, to see what help does."
     if one.with_help - one.without < GAIN or one.sure < SURE:
         return _without_a_claim(one)
     how = "quite sure" if one.sure >= QUITE else "fairly sure"
@@ -161,18 +167,18 @@ def why(one: Listed, week: WeekList) -> str:
     return (
         f"With help {better} next {week.word} in {100 * one.with_help:.0f} of 100 such "
         f"{week.word}s, without in {100 * one.without:.0f} ({how})."
-        + (" Among those alike, drawn by lot." if one.equal else "")
+        + (" Among those alike, picked by chance." if one.equal else "")
     )
 
 
 def _without_a_claim(one: Listed) -> str:
     """Why somebody is on a list of whom it is not known what help does."""
     if one.badly_off and one.equal:
-        return "Nobody off the list is worse off; among those alike, drawn by lot."
+        return "Nobody off the list is worse off; among those alike, picked by chance."
     if one.badly_off:
         return "Nobody off the list is worse off; what help does is not known yet."
     if one.equal:
-        return "As far as is known like others who are not on the list: drawn by lot."
+        return "As far as is known like others who are not on the list: picked by chance."
     return "Not known yet: on the list to find out."
 
 

@@ -191,6 +191,8 @@ def _compare(epoch: Epoch, move: Move) -> None:
         raise ReplayError(f"{where}: the states are not those recorded")
     if not np.array_equal(epoch.arms, move.arms):
         raise ReplayError(f"{where}: the plan helps other arms than those recorded")
+    if not np.array_equal(epoch.by_lot, move.by_lot):
+        raise ReplayError(f"{where}: lots fall on other arms than those recorded")
     if epoch.next_states is not None and epoch.next_states.tolist() != _listed(move.next_states):
         raise ReplayError(f"{where}: the simulated world moves otherwise than recorded")
 

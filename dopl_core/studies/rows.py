@@ -97,14 +97,19 @@ def epoch(
     source: str | None = None,
     columns: Mapping[str, Mapping[str, str]] | None = None,
     helped: IntArray | None = None,
+    by_lot: IntArray | None = None,
 ) -> Row:
-    """place: episode and epoch; next_states and what comes after them once they are reported."""
+    """place: episode and epoch; next_states and what comes after them once they are reported.
+
+    by_lot: arms whose places were drawn by lot
+    """
     return {
         "study": study,
         "episode": place[0],
         "epoch": place[1],
         "states": pack_states(states),
         "arms": pack_arms(arms),
+        "by_lot": None if by_lot is None or not len(by_lot) else pack_arms(by_lot),
         **report(next_states, source, columns, helped),
     }
 

@@ -221,7 +221,8 @@ def _open_epochs(turn: Turn, learner: Dopl, epochs: list[Epoch], moves: Sequence
     for epoch in epochs:
         place, moved = (turn.episode, turn.epoch), epoch.next_states
         source = None if moved is None else "simulated"
-        opened.append(rows.epoch(turn.study, place, epoch.states, epoch.arms, moved, source))
+        known = (epoch.states, epoch.arms, moved, source)
+        opened.append(rows.epoch(turn.study, place, *known, by_lot=epoch.by_lot))
         turn.asked += _ask(turn, place, epoch.duels, "policy")
         if moved is None:
             reasons = lists.reasons(turn.config, learner, epoch, moves)

@@ -34,6 +34,7 @@ VERSIONS = (
     "0005",
     "0006",
     "0007",
+    "0009",
 )  # oldest first; the last is ours
 
 metadata = MetaData()
@@ -134,6 +135,7 @@ epochs = Table(
     Column("source", Text),  # simulated, owner
     # What the owner has reported of the arms since the roster: JSON, arm id -> column -> text.
     Column("columns", Text),
+    Column("by_lot", LargeBinary),  # of the list, those drawn by lot, four bytes each
 )
 
 # Counts of answers up to an event, so that opening a study need not read all of them. Only believed

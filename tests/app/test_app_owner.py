@@ -115,13 +115,13 @@ def test_a_simulated_world_keeps_its_page(visit, study):
 # --- lists
 
 
-def test_a_list_says_who_and_why_and_that_equals_were_drawn_by_lot(visit, store, clinic):
+def test_a_list_says_who_and_why_and_that_equals_were_picked_by_chance(visit, store, clinic):
     app = open_tab(visit, clinic)
     [week] = service.read_lists(store, clinic)
     for one in week.listed:
         assert f"{one.label} ({one.id})" in said(app)
         assert lists.why(one, week) in said(app)
-    assert ("drawn by lot" in said(app)) == any(one.equal for one in week.listed)
+    assert ("picked by chance" in said(app)) == any(one.equal for one in week.listed)
 
 
 def test_lists_of_all_weeks_stay_readable_with_what_came_of_them(visit, store, clinic):

@@ -199,3 +199,26 @@ def test_an_episode_begins_with_a_plan_and_ends_after_its_horizon(cpap):
 def test_an_unknown_option_is_refused_with_the_known_ones(cpap, option, reason):
     with pytest.raises(ValueError, match=reason):
         dopl(cpap, **option)
+
+
+def test_places_by_lot_go_to_anybody_present_and_not_chosen_and_can_be_drawn_again():
+    learner = Dopl(10, 2, 4, horizon=1, seed=7)
+    learner.by_lot = 2
+    learner.adapt(np.arange(10) < 8, 4)
+    drawn = np.zeros(10)
+    for _ in range(200):
+        learner.replan()
+        chosen = learner.activate(np.zeros(10, dtype=int), 0)
+        lots = learner.draw_lots(chosen, 0)
+        assert len(chosen) == len(lots) == 2
+        assert not np.isin(lots, chosen).any()
+        assert learner.draw_lots(chosen, 0).tolist() == lots.tolist()
+        drawn[lots] += 1
+    assert not drawn[8:].any()
+    assert drawn[:8].min() > 30  # 50 expected each: who is chosen is left to chance here, too
+
+
+def test_no_lot_is_drawn_where_no_place_is_for_lots():
+    learner = Dopl(4, 2, 2, horizon=1)
+    learner.replan()
+    assert len(learner.draw_lots(learner.activate(np.zeros(4, dtype=int), 0), 0)) == 0

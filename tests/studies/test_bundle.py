@@ -137,7 +137,8 @@ def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -
         "purpose,outcome,winner_arm,loser_arm,shown_at,answered_at,response_ms,confidence,plan"
     )
     assert members["transitions.csv"].splitlines()[0].decode() == (
-        "study,episode,epoch,arm,state,activated,next_state,source,listed,corrected_at,reported"
+        "study,episode,epoch,arm,state,activated,next_state,source,listed,by_lot,"
+        "corrected_at,reported"
     )
     rows = list(csv.DictReader(io.StringIO(members["duels.csv"].decode(), newline="")))
     left = next(row for row in rows if row["outcome"] == "left")

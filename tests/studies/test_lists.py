@@ -21,7 +21,7 @@ WEEK = WeekList(3, 0, [ADA], False, "week", "High")
         ({"sure": 0.7}, "Not known yet: on the list to find out."),
         ({"with_help": 0.45}, "Not known yet"),
         ({"with_help": 0.2, "sure": 0.99}, "Not known yet"),  # never a loss as a gain
-        ({"equal": True}, "drawn by lot"),
+        ({"equal": True}, "picked by chance"),
         ({"state": "High", "last_seen": "High"}, "With help still in the best state next week"),
     ],
 )
@@ -47,10 +47,10 @@ def test_unknown_states_say_when_somebody_was_last_seen(change: dict, words: str
     assert lists.whereabouts_words(replace(ADA, **change)) == words
 
 
-def test_a_list_of_equals_was_drawn_by_lot() -> None:
-    assert not WEEK.by_lot
-    assert replace(WEEK, listed=[replace(ADA, equal=True)]).by_lot
-    assert not replace(WEEK, listed=[]).by_lot
+def test_a_list_of_equals_was_left_to_chance() -> None:
+    assert not WEEK.all_equal
+    assert replace(WEEK, listed=[replace(ADA, equal=True)]).all_equal
+    assert not replace(WEEK, listed=[]).all_equal
 
 
 def test_what_a_report_says_is_counted_and_nothing_is_assumed() -> None:

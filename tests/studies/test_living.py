@@ -353,7 +353,8 @@ class Clinic:
         if number in (5, 11, 17, 23, 29, 35):
             self.correct(rng.randint(1, self.weeks))
         if number in (12, 24):
-            service.change_settings(store, study, budget={12: 4, 24: 7}[number])
+            budget, by_lot = {12: (4, 1), 24: (7, 2)}[number]
+            service.change_settings(store, study, budget=budget, by_lot=by_lot)
         assert service.advance(store, study)
 
     def correct(self, week: int) -> None:
@@ -382,6 +383,8 @@ def test_forty_weeks_of_a_clinic_replay_to_the_bit_and_survive_export_and_import
     assert kinds.count("arms_left") == 9
     assert kinds.count("corrected") == 6
     assert kinds.count("settings_changed") == 2
+    lots = [sum(one.by_lot for one in week.listed) for week in service.read_lists(store, study)]
+    assert lots == [0] * 13 + [1] * 12 + [2] * 16
     check_replay(store, study)
     exported = service.export_bundle(store, study)
     learner = arrays.digest(service.load_learner(store, study).state())

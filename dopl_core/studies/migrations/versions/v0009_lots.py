@@ -1,0 +1,11 @@
+"""Version 9: places of a list that are drawn by lot."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0009"
+down_revision = "0007"
+
+
+def upgrade() -> None:
+    op.add_column("epochs", sa.Column("by_lot", sa.LargeBinary))

@@ -4,6 +4,7 @@ The other two baselines of the paper's section 6, which learn Whittle indices, a
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -60,7 +61,7 @@ class MleLp(Learner):
         self.transitions = np.full(self.visits.shape, 1 / n_states)
 
     def make_plan(self) -> Plan:
-        rewards = self.fit.update(self.wins)
+        rewards = self.fit.update(self.counts.wins())
         Z = self.visits.sum(axis=3, keepdims=True)
         self.transitions = np.where(Z > 0, self.visits / np.maximum(Z, 1), 1 / self.n_states)
         P, start = self.transitions, None if self.plan is None else self.plan.start
@@ -100,7 +101,7 @@ class RewardFit:
 
     def estimates(self) -> Estimates:
         """The rewards, and the preferences that follow from them."""
-        return Estimates(preferences=win_chances(self.rewards), rewards=self.rewards)
+        return Estimates(preferences=partial(win_chances, self.rewards), rewards=self.rewards)
 
     def state(self) -> dict[str, NDArray[Any]]:
         return {"fit.rewards": self.rewards, "fit.before": self._before}

@@ -9,6 +9,7 @@ which are larger by the square root of the number of entries). Empty means: it h
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +17,11 @@ from scipy.stats import kendalltau
 
 from dopl_core.experiments import whittle
 from dopl_core.learning.bandit import Bandit, FloatArray
-from dopl_core.learning.learner import Learner
+from dopl_core.learning.learner import Learner, Rows
 from dopl_core.learning.planning import Plan, plan
 from dopl_core.learning.preferences import win_chances
 
+_AT_ONCE = 1_000_000  # entries of F
 _ALL_PAIRS = 500  # up to here all pairs at once are faster than scipy's sort
 
 
@@ -27,13 +29,14 @@ _ALL_PAIRS = 500  # up to here all pairs at once are faster than scipy's sort
 class Truth:
     """What a bandit's learners are measured against.
 
-    oracle: the plan of the LP (4)-(7) with the true model;  whittle: [N, S];  preferences: F [M, M]
+    oracle: the plan of the LP (4)-(7) with the true model;  whittle: [N, S]
+    preferences: gives rows of F, [., M]
     """
 
     bandit: Bandit
     oracle: Plan
     whittle: FloatArray
-    preferences: FloatArray
+    preferences: Rows
 
 
 class Errors(NamedTuple):
@@ -50,7 +53,9 @@ def truth(bandit: Bandit) -> Truth:
     P, r = bandit.transitions, bandit.rewards
     # One engine for all: which of several optimal indices the oracle follows must not vary.
     oracle = plan(r, P, P, bandit.budget, engine="lagrangian", pays=bandit.pays)
-    return Truth(bandit, oracle, whittle.indices(P, r, bandit.pays), win_chances(r))
+    few = r.size**2 <= _AT_ONCE
+    F: Rows = win_chances(r).__getitem__ if few else partial(win_chances, r)
+    return Truth(bandit, oracle, whittle.indices(P, r, bandit.pays), F)
 
 
 def errors(learner: Learner, truth: Truth) -> Errors:
@@ -62,7 +67,9 @@ def errors(learner: Learner, truth: Truth) -> Errors:
     level = 0.0 if held.reference is None else bandit.rewards.flat[held.reference]
     return Errors(
         kendall(learner.plan.index, goal),
-        _rms(held.preferences, truth.preferences),
+        np.nan
+        if held.preferences is None
+        else f_error(held.preferences, truth.preferences, bandit.rewards.size),
         _rms(held.transitions, bandit.transitions),
         _rms(held.rewards, bandit.rewards - level),
     )
@@ -72,6 +79,17 @@ def rms(estimate: FloatArray, true: FloatArray) -> float:
     """Root mean square of the difference, over all entries."""
     gap = (estimate - true).ravel()
     return float(np.sqrt(gap @ gap / gap.size))
+
+
+def f_error(estimate: Rows, true: Rows, M: int) -> float:
+    """Root mean square over all entries of F [M, M], of which some rows are looked at at a time."""
+    block = max(1, _AT_ONCE // M)
+    squares = 0.0
+    for start in range(0, M, block):
+        at = slice(start, start + block)
+        gap = (estimate(at) - true(at)).ravel()
+        squares += float(gap @ gap)
+    return float(np.sqrt(squares / M**2))
 
 
 def _rms(estimate: FloatArray | None, true: FloatArray) -> float:

@@ -159,7 +159,7 @@ class MleWibql(_IndexLearner):
         self._act_there = self._wait_there + n_states
 
     def make_plan(self) -> Plan:
-        self.fit.update(self.wins)
+        self.fit.update(self.counts.wins())
         return index_plan(self.subsidy.copy())
 
     def _exploration(self, epochs: IntArray) -> FloatArray:
@@ -201,7 +201,7 @@ class MleQwic(_IndexLearner):
         super().__init__(n_arms, n_states, budget, len(self.GRID), **options)
 
     def make_plan(self) -> Plan:
-        self.fit.update(self.wins)
+        self.fit.update(self.counts.wins())
         Q = self.Q.reshape(self.n_arms, self.n_states, 2, -1)
         return index_plan(self.GRID[np.abs(Q[:, :, 1] - Q[:, :, 0]).argmin(axis=2)])
 

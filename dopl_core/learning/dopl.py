@@ -1,6 +1,7 @@
 """Direct Online Preference Learning: the paper's learner, and its calibrated sister."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from dopl_core.learning import dynamics, first_edition, pair_designs, preferences
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, Pays, check_choice
 from dopl_core.learning.dynamics import Dynamics
-from dopl_core.learning.learner import Estimates, Learner, in_states, pack, unpack
+from dopl_core.learning.learner import Estimates, Learner, Rows, in_states, pack, unpack
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import Engine, Plan, plan
 from dopl_core.learning.preferences import Preferences
@@ -119,10 +120,11 @@ class Dopl(Learner):
         # Errata 13: chosen when the learner first plans with answers, then it stays.
         before = None if self.preferences is None else self.preferences.reference
         keep = self.reference == "fixed" and before is not None
-        reference = before if keep else preferences.most_compared(self.wins)
+        reference = before if keep else preferences.most_compared(self.counts)
         if self.confidence == "paper":
             epochs = self.episode * self.horizon
-            return preferences.paper(self.wins, self.n_states, reference, epochs, self.epsilon)
+            wins = self.counts.wins()
+            return preferences.paper(wins, self.n_states, reference, epochs, self.epsilon)
         belief = self._strengths(reference)
         needed = self.answers >= self.budget or DESIGNS[self.design].choose is not None
         return belief if needed else replace(belief, covariance=None)
@@ -131,24 +133,22 @@ class Dopl(Learner):
         warm = None if self.preferences is None else dict(self.preferences.warm)
         if warm:
             theta = warm["theta"]
-            warm["theta"] = np.pad(theta, (0, len(self.wins) - len(theta)))
+            warm["theta"] = np.pad(theta, (0, self.counts.size - len(theta)))
         if self.edition == 1:
-            return first_edition.calibrated(self.wins, self.n_states, reference, warm)
+            return first_edition.calibrated(self.counts.wins(), self.n_states, reference, warm)
         return preferences.calibrated(
-            self.wins, self.n_states, reference, warm, ordered=self.ordered
+            self.counts, self.n_states, reference, warm, ordered=self.ordered
         )
 
     def estimates(self) -> Estimates:
         if self.preferences is None or self.dynamics is None:
             return Estimates()
         known, belief = self.dynamics.mean, self.preferences
-        F = preferences.win_chances(belief.mean)
+        F: Rows = partial(preferences.win_chances, belief.mean)
         if belief.reference is None:
             return Estimates(known, F)
-        if self.confidence == "paper":  # counted, and inferred against the reference
-            column = F[:, belief.reference]
-            F = np.clip(preferences.empirical(self.wins)[0], preferences.F_LOW, preferences.F_HIGH)
-            F[:, belief.reference], F[belief.reference] = column, 1 - column
+        if self.confidence == "paper":
+            F = preferences.counted_chances(self.counts.wins(), belief).__getitem__
         return Estimates(known, F, belief.overestimate, belief.reference)
 
     # --- what to ask

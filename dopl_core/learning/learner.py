@@ -5,6 +5,7 @@ road. Everything random in epoch h of episode k is a function of (seed, k, h): a
 rebuilt, and a learner is its counts and its last plan.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
@@ -20,10 +21,12 @@ from dopl_core.learning.bandit import (
     check_choice,
     check_states,
 )
+from dopl_core.learning.counts import Counts
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.streams import EDITION, Stream, generator
 
+Rows = Callable[[slice], FloatArray]  # gives those of a matrix
 Ties = Literal["advantage", "paper"]
 
 
@@ -31,12 +34,12 @@ Ties = Literal["advantage", "paper"]
 class Estimates:
     """What a learner holds to be true, for comparing with the truth; None where it holds nothing.
 
-    transitions: [N, S, A, S'];  preferences: F [M, M];  rewards: [N, S], less that of `reference`
-    where there is one;  ranks_by: which index its order of arm-states is to be compared with
+    transitions: [N, S, A, S'];  preferences: gives rows of F, [., M];  rewards: [N, S], less that
+    of `reference` where there is one;  ranks_by: which index its order is to be compared with
     """
 
     transitions: FloatArray | None = None
-    preferences: FloatArray | None = None
+    preferences: Rows | None = None
     rewards: FloatArray | None = None
     reference: int | None = None
     ranks_by: Literal["lp", "whittle"] = "lp"
@@ -47,7 +50,7 @@ class Learner:
 
     A learner is told things in two ways only: `count_duels` and `count_moves`.
 
-    visits: [N, S, A, S'] moves seen;  wins: [M, M] duels won by row over column, ties half each
+    visits: [N, S, A, S'] moves seen;  counts: of duels between the M arm-states
     priority: [N, S] rank of each arm-state in the present plan; equal ranks are equal
     tie_keys: [H, N] the lot of each arm in each epoch of this episode
     present: [N] whom plans, lists and duels are about; estimates are about all arms there ever were
@@ -80,7 +83,7 @@ class Learner:
         self.by_lot = 0  # of the B places, those that `draw_lots` fills
         self.episode = 0
         self.visits = np.zeros((n_arms, n_states, 2, n_states), dtype=np.int64)
-        self.wins = np.zeros((n_arms * n_states,) * 2)
+        self.counts = Counts(n_arms * n_states)
         self.present = np.ones(n_arms, dtype=bool)
         self._adapted = edition > 1
         self._arms = np.arange(n_arms)
@@ -103,7 +106,7 @@ class Learner:
         if new == 0:
             return
         self.visits = np.concatenate([self.visits, np.zeros((new, S, 2, S), dtype=np.int64)])
-        self.wins = np.pad(self.wins, (0, new * S))
+        self.counts.grow(n_arms * S)
         self.n_arms, self._arms = N + new, np.arange(N + new)
 
     def make_plan(self) -> Plan:
@@ -203,17 +206,26 @@ class Learner:
         keys = self._duel_keys[epoch : epoch + 1, : pair_designs.keys_needed(len(arms))]
         return pair_designs.shuffle_sides(DESIGNS[self.design].draw(keys), keys)[0]
 
-    def count_duels(self, duels: ArrayLike, credit: ArrayLike, times: ArrayLike = 1.0) -> None:
+    def count_duels(
+        self, duels: ArrayLike, credit: ArrayLike, times: ArrayLike = 1.0, who: ArrayLike = 0
+    ) -> None:
         """Count answers to duels [D, 4].
 
         credit: [D] 1 where the left has won, 0 where the right has, 0.5 for a tie
         times: [D] or one for all: how often, and -1 to take an answer back
+        who: [D] or one for all: who said so, by number
         """
         duels, credit = np.asarray(duels, dtype=np.int64).reshape(-1, 4), np.asarray(credit)
         self._check_duels(duels, credit)
         left, right = (duels[:, ::2] * self.n_states + duels[:, 1::2]).T
-        np.add.at(self.wins, (left, right), times * credit)
-        np.add.at(self.wins, (right, left), times * (1 - credit))
+        won, lost = credit > 0, credit < 1
+        winner, loser = np.where(won, left, right), np.where(won, right, left)
+        share = np.where(won, credit, 1.0)
+        self.counts.add(winner, loser, times * share, who)
+        tied = won & lost
+        if tied.any():
+            times, who = (np.broadcast_to(x, tied.shape)[tied] for x in (times, who))
+            self.counts.add(right[tied], left[tied], times * (1 - credit[tied]), who)
 
     def count_moves(
         self, states: IntArray, helped: IntArray, next_states: IntArray, times: int = 1
@@ -246,16 +258,18 @@ class Learner:
         counts = {
             "episode": np.array(self.episode),
             "visits": self.visits.copy(),
-            "wins": self.wins.copy(),
         }
+        counts |= self.counts.state()
         if self._adapted:
             counts |= {"present": self.present.copy(), "budget": np.array(self.budget)}
         return counts | pack("plan", self.plan)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Become the learner that gave `state`."""
-        self.visits, self.wins = state["visits"].copy(), state["wins"].copy()
+        self.visits = state["visits"].copy()
         self.n_arms = len(self.visits)
+        self.counts = Counts(self.n_arms * self.n_states)
+        self.counts.restore(state)
         self._arms = np.arange(self.n_arms)
         if "present" in state:
             self.present, self.budget = state["present"].astype(bool), int(state["budget"])

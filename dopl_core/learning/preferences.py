@@ -7,9 +7,11 @@ import numpy as np
 from scipy.special import expit
 
 from dopl_core.learning.bandit import FloatArray, IntArray
+from dopl_core.learning.counts import Counts, Table, summed
 from dopl_core.learning.dynamics import hoeffding
 
 LIPSCHITZ = 1.3  # Lemma 4's L
+_ALL = slice(None)
 F_LOW, F_HIGH = 1 / (1 + np.e), np.e / (1 + np.e)  # Bradley-Terry with rewards in [0, 1] (Prop. 2)
 
 
@@ -32,9 +34,9 @@ class Preferences:
     warm: dict[str, FloatArray] = field(default_factory=dict)
 
 
-def most_compared(wins: FloatArray) -> int | None:
+def most_compared(counts: Counts) -> int | None:
     """The arm-state in most duels, None where there were none (errata 13)."""
-    compared = wins.sum(axis=0) + wins.sum(axis=1)
+    compared = counts.compared()
     return int(compared.argmax()) if compared.any() else None
 
 
@@ -44,10 +46,18 @@ def empirical(wins: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.divide(wins, C, out=np.full_like(wins, 0.5), where=C > 0), C
 
 
-def win_chances(strengths: FloatArray) -> FloatArray:
+def win_chances(strengths: FloatArray, rows: slice = _ALL) -> FloatArray:
     """F [M, M] of strengths [N, S]: the chance that the row's arm-state is preferred (eq. (2))."""
     flat = strengths.ravel()
-    return np.asarray(expit(flat[:, None] - flat))
+    return np.asarray(expit(flat[rows, None] - flat))
+
+
+def counted_chances(wins: FloatArray, belief: Preferences) -> FloatArray:
+    """F [M, M] as the paper has it: counted, and inferred against the reference."""
+    column = win_chances(belief.mean)[:, belief.reference]
+    F = np.clip(empirical(wins)[0], F_LOW, F_HIGH)
+    F[:, belief.reference], F[belief.reference] = column, 1 - column
+    return F
 
 
 def infer(F1: FloatArray, F2: FloatArray) -> FloatArray:
@@ -105,33 +115,36 @@ OPTIMISM = 1.0  # an overestimate lies as many standard deviations of the streng
 
 
 def calibrated(
-    wins: FloatArray,
+    counts: Counts,
     n_states: int,
     reference: int | None,
     warm: dict[str, FloatArray] | None = None,
     *,
     ordered: bool = False,
+    sureness: FloatArray | None = None,
 ) -> Preferences:
-    """Bradley-Terry strengths with a Gaussian prior, from wins [M, M], ties half each.
+    """Bradley-Terry strengths with a Gaussian prior, from counts of duels, ties half each.
 
     strength theta[n, s] = state part + arm part + residual, independent with mean 0; how far each
     part spreads, and so how sure people are, is averaged over a grid by its marginal likelihood
     (Laplace's approximation). No clip: a plan is the same for strengths of any scale.
     ordered: the states are given from worst to best, so the mean of the state part rises
+    sureness: [W] k of each person, who prefers i to j with the chance expit(k (theta_i - theta_j));
+              None where it is 1 for all
     """
-    M = len(wins)
+    M = counts.size
     shape = (M // n_states, n_states)
-    C = wins + wins.T
+    compared = counts.compared()
     rise, bend = _order(n_states) if ordered else (np.zeros(n_states), 1.0)
-    if C.any():
+    if compared.any():
         start = np.zeros(M) if warm is None else warm["theta"]
-        theta, covariance = _settled(wins, start, shape, rise, bend)
+        theta, covariance = _settled(counts, start, shape, rise, bend, sureness)
     else:
         theta, covariance = _prior(shape, rise, bend)
     # Duels tell differences only, so all is taken about the average of what was asked about.
     # Against the reference, all others would be credited with how little the reference is known:
     # if it was asked about only in the beginning, its neighbours would never be asked about again.
-    asked = C.sum(axis=1) / C.sum() if C.any() else np.full(M, 1 / M)
+    asked = compared / compared.sum() if compared.any() else np.full(M, 1 / M)
     level = covariance @ asked
     covariance = covariance - level - level[:, None] + asked @ level
     variance = np.maximum(covariance.diagonal(), 0)
@@ -158,10 +171,9 @@ def calibrated_strengths(
 
     winners, losers: arm-state codes (arm * n_states + state), one of each a duel
     """
-    M = n_arms * n_states
-    wins = np.zeros((M, M))
-    np.add.at(wins, (np.asarray(winners, dtype=int), np.asarray(losers, dtype=int)), 1.0)
-    belief = calibrated(wins, n_states, None)
+    counts = Counts(n_arms * n_states)
+    counts.add(np.asarray(winners, dtype=np.int64), np.asarray(losers, dtype=np.int64))
+    belief = calibrated(counts, n_states, None)
     return belief.mean, belief.sd
 
 
@@ -175,21 +187,48 @@ def _order(n_states: int) -> tuple[FloatArray, float]:
 
 
 def _settled(
-    wins: FloatArray, theta: FloatArray, shape: tuple[int, int], rise: FloatArray, bend: float
+    counts: Counts,
+    theta: FloatArray,
+    shape: tuple[int, int],
+    rise: FloatArray,
+    bend: float,
+    sureness: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Mean [M] and covariance [M, M] of the strengths by Newton's method, from theta [M]."""
-    C = wins + wins.T
+    wins, table = counts.wins(), counts.table()
     for _ in range(8):
         # The log-likelihood is nearly quadratic: pull' theta - theta' curvature theta / 2.
-        F = expit(theta[:, None] - theta)
-        weight = C * F * (1 - F)
+        if sureness is None:
+            weight, gradient = likelihood(wins, theta)
+        else:
+            weight, gradient = likelihood_of_people(table, theta, sureness)
         curvature = np.diag(weight.sum(axis=1)) - weight
-        pull = (wins - C * F).sum(axis=1) + curvature @ theta
+        pull = gradient + curvature @ theta
         before = theta
         theta, covariance = _posterior(curvature, pull, shape, rise, bend)
         if np.abs(theta - before).max() < SETTLED:
             break
     return theta, covariance
+
+
+def likelihood(wins: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Of wins [M, M] at theta [M]: how much each pair tells [M, M], and the gradient [M]."""
+    C = wins + wins.T
+    F = expit(theta[:, None] - theta)
+    return C * F * (1 - F), (wins - C * F).sum(axis=1)
+
+
+def likelihood_of_people(
+    table: Table, theta: FloatArray, sureness: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The same where people differ in how sure they are: sureness [W]."""
+    (winner, loser, who, times), M = table, len(theta)
+    k = sureness[who]
+    F = expit(k * (theta[winner] - theta[loser]))
+    weight = summed(winner * M + loser, times * k**2 * F * (1 - F), M * M).reshape(M, M)
+    pull = times * k * (1 - F)
+    gradient = summed(winner, pull, M) - summed(loser, pull, M)
+    return weight + weight.T, gradient
 
 
 def _prior(shape: tuple[int, int], rise: FloatArray, bend: float) -> tuple[FloatArray, FloatArray]:

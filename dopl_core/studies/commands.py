@@ -276,7 +276,7 @@ def replay(args: argparse.Namespace) -> None:
     else:
         learner = service.replay_study(service.open_store(), args.what)
     print(
-        f"{args.what}: {learner.episode} plans and {int(learner.wins.sum())} answers replayed; "
+        f"{args.what}: {learner.episode} plans and {learner.counts.total():.0f} answers replayed; "
         "everything comes out the same"
     )
 

@@ -25,7 +25,7 @@ MOST_STATES = 255  # numbered from 0, a byte each, and the last byte for unknown
 MOST_COLUMNS = 1_000  # of an arm
 # What a learner holds grows with these products, whatever each factor may be.
 _MOST_LOTS = 2_000_000  # epochs of a plan times arms: one number each
-_MOST_COUNTS = 150_000_000  # squared arm-states: who won against whom, 8 bytes each
+_MOST_COUNTS = 150_000_000  # squared arm-states: the covariance of their strengths, 8 bytes each
 _MOST_ENTRIES = 20_000_000  # arms times squared states: who moved where
 _MOST_LOOKS = 10**10  # duels to choose times squared arms: each pair is looked at for each duel
 _LONGEST_NAME = 200  # PostgreSQL indexes no texts of some thousand characters

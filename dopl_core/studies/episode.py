@@ -16,7 +16,11 @@ from dopl_core.studies.history import Move
 
 PRACTICE = 3  # duels that a person begins with
 
-_COUNTS = ("visits", "wins")  # what a learner has been told; all else of it is its plan
+_COUNTS = (
+    "visits",
+    "duels.at",
+    "duels.times",
+)  # what a learner has been told; all else of it is its plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +111,8 @@ def plan_arrays(learner: Dopl) -> Arrays:
 def planned_learner(config: StudyConfig, arrays: Arrays) -> Dopl:
     """The learner with the plan that `arrays` are of, and no counts."""
     learner = learner_of(config)
-    learner.restore(arrays | {name: getattr(learner, name) for name in _COUNTS})
+    nothing = learner.state()
+    learner.restore(arrays | {name: nothing[name] for name in _COUNTS})
     return learner
 
 

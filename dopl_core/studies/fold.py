@@ -36,7 +36,7 @@ def fold(store: Store, connection: Connection, row: Record) -> Dopl:
     learner = planned(store, connection, row)
     seq = _count_snapshot(connection, row, learner)
     answers = _answers(connection, row.id, seq)
-    learner.count_duels(answers[:, :4], answers[:, 4] / 2, answers[:, 5])
+    learner.count_duels(answers[:, :4], answers[:, 4] / 2, answers[:, 5], answers[:, 6])
     config = coming_config(store, connection, row)
     for kind, body in read_changes(connection, row.id) if row.changes else ():
         if kind == "history_added":
@@ -68,8 +68,7 @@ def planned(store: Store, connection: Connection, row: Record) -> Dopl:
 
 def save_snapshot(turn: Turn, learner: Dopl, seq: int) -> None:
     """Keep the answers up to an event, which a learner has counted; it replaces the last."""
-    at = np.flatnonzero(learner.wins)
-    arrays = {"at": at, "wins": learner.wins.ravel()[at], "size": np.array(len(learner.wins))}
+    arrays = learner.counts.state()
     row = {
         "study": turn.study,
         "seq": seq,
@@ -92,11 +91,22 @@ def _count_snapshot(connection: Connection, row: Record, learner: Dopl) -> int:
     arrays = unpack_whole(snapshot.arrays, snapshot.digest)
     if arrays is None or snapshot.log != _checksum(connection, row.id, snapshot.seq):
         return 0
-    size = int(arrays.get("size", len(learner.wins)))
-    winner, loser = np.divmod(arrays["at"], size)
-    duels = np.stack([*np.divmod(winner, learner.n_states), *np.divmod(loser, learner.n_states)])
-    learner.count_duels(duels.T, np.ones(len(winner)), arrays["wins"])
+    if "duels.at" not in arrays:  # of an earlier version, which did not count who said what
+        return 0
+    learner.counts.restore(arrays)
     return int(snapshot.seq)
+
+
+def people(connection: Connection, study: str) -> dict[str, int]:
+    """The numbers of those who answered, in the order of their first answers (as in replay)."""
+    e = schema.events.c
+    query = (
+        sa.select(e.annotator)
+        .where(e.study == study, e.kind == "answered")
+        .group_by(e.annotator)
+        .order_by(sa.func.min(e.seq))
+    )
+    return {name: number for number, name in enumerate(connection.execute(query).scalars())}
 
 
 def _checksum(connection: Connection, study: str, seq: int) -> str:
@@ -119,19 +129,20 @@ def _checksum(connection: Connection, study: str, seq: int) -> str:
 
 
 def _answers(connection: Connection, study: str, after: int) -> IntArray:
-    """Answers past an event, and undone ones [D, 6].
+    """Answers past an event, and undone ones [D, 7].
 
-    Left arm and state, right arm and state; 2, 1 or 0 halves for the left; +1 or -1 if undone.
-    Skips have no weight.
+    Left arm and state, right arm and state; 2, 1 or 0 halves for the left; +1 or -1 if undone; who,
+    by number. Skips have no weight.
     """
     e, d = schema.events.c, schema.duels.c
     halves = sa.case({said: int(2 * credit) for said, credit in CREDIT.items()}, value=e.outcome)
     times = sa.case((e.kind == "answered", 1), else_=-1)
     query = (
-        sa.select(d.left_arm, d.left_state, d.right_arm, d.right_state, halves, times)
+        sa.select(d.left_arm, d.left_state, d.right_arm, d.right_state, halves, times, e.annotator)
         .join_from(schema.events, schema.duels, e.duel == d.id)
         .where(e.study == study, e.seq > after, e.kind.in_(SAID))
         .where(e.outcome.in_(CREDIT), d.purpose.in_(LEARNT))
     )
-    rows = [tuple(row) for row in connection.execute(query)]
-    return np.array(rows, dtype=np.int64).reshape(-1, 6)
+    numbers = people(connection, study)
+    rows = [(*said, numbers[name]) for *said, name in connection.execute(query)]
+    return np.array(rows, dtype=np.int64).reshape(-1, 7)

@@ -177,7 +177,7 @@ def beliefs(config: StudyConfig, learner: Dopl) -> "pd.DataFrame":
             "mean": learner.preferences.mean.ravel(),
             "sd": learner.preferences.sd.ravel(),
             "overestimate": learner.preferences.overestimate.ravel(),
-            "answers": learner.wins.sum(axis=0) + learner.wins.sum(axis=1),
+            "answers": learner.counts.compared(),
             "visits": learner.visits.sum(axis=(2, 3)).ravel(),
             "index": learner.plan.index.ravel(),
             "advantage": learner.plan.advantage.ravel(),

@@ -69,6 +69,7 @@ class _Player:
     """A study as far as it has been played.
 
     moves: of all epochs so far, as corrected by then; the last may be open
+    people: the numbers of those who answered, in the order of their first answers
     """
 
     def __init__(self, history: History) -> None:
@@ -77,6 +78,7 @@ class _Player:
         self.planned_with: StudyConfig | None = None
         self.learner = learner_of(history.config)
         self.moves: list[Move] = []
+        self.people: dict[str | None, int] = {}
         self.recorded = iter(history.moves)
         self.plans = iter(history.plans)
         self.asked: dict[tuple[int, int], IntArray] = {}
@@ -105,13 +107,16 @@ class _Player:
     def _count(self, event: Event) -> None:
         if event.impression is None:
             return
+        if event.kind == "answered":
+            self.people.setdefault(event.annotator, len(self.people))
         shown = self.history.impressions[event.impression]
         if shown.purpose not in LEARNT:
             return
         self._check_asked(shown)
         if event.outcome in CREDIT:
             times = 1 if event.kind == "answered" else -1
-            self.learner.count_duels([shown.sides], [CREDIT[event.outcome]], times)
+            who = self.people.get(event.annotator, 0)
+            self.learner.count_duels([shown.sides], [CREDIT[event.outcome]], times, who)
 
     def _check_asked(self, shown: Impression) -> None:
         episode, epoch, number = shown.place
@@ -334,6 +339,8 @@ def _check_outcomes(history: History) -> None:
     said: dict[int, str | None] = {}
     for seq, event in enumerate(history.events, start=1):
         if event.impression is not None and event.kind in _OUTCOME:
+            if event.annotator != history.impressions[event.impression].annotator:
+                raise HistoryError(f"events.csv row {seq + 1}: an impression of another person's")
             before = said.get(event.impression)
             twice = event.kind == "answered" and before in ANSWERS
             if twice or (event.kind == "undone" and event.outcome not in (None, before)):

@@ -81,7 +81,7 @@ def plan(
         "random_value": random_value,
         "multiplier": made.multiplier,
         "changed": changed,
-        "answers": int(learner.wins.sum()),
+        "answers": round(learner.counts.total()),
         "seconds": round(seconds, 6),
         "digest": digest(arrays),
         "arrays": pack(arrays),

@@ -159,13 +159,13 @@ def _estimates() -> tuple[float, float]:
     learner, world = run.make_learner(bandit), SimulatedWorld(bandit, 0)
     learner.replan()
     play_episode(learner, world)
-    warm = preferences.calibrated(learner.wins, bandit.n_states, 0).warm
+    warm = preferences.calibrated(learner.counts, bandit.n_states, 0).warm
     started = _clock()
     for _ in range(50):
         dynamics.calibrated(learner.visits)
     between = _clock()
     for _ in range(50):
-        preferences.calibrated(learner.wins, bandit.n_states, 0, warm)
+        preferences.calibrated(learner.counts, bandit.n_states, 0, warm)
     return (between - started) / 50 * 1e3, (_clock() - between) / 50 * 1e3
 
 

@@ -71,7 +71,7 @@ def test_nothing_counted_is_lost(run: Run) -> None:
     epochs(learner, world, 5 * HORIZON)
     assert learner.visits.sum() == learner.n_arms * 5 * HORIZON
     assert learner.visits[:, :, 1].sum() == learner.budget * 5 * HORIZON
-    assert learner.wins.sum() == (learner.budget - 1) * 5 * HORIZON
+    assert learner.counts.total() == (learner.budget - 1) * 5 * HORIZON
 
 
 def test_asking_what_to_do_changes_nothing(run: Run) -> None:

@@ -9,6 +9,7 @@ from dopl_core.experiments import metrics
 from dopl_core.experiments.baselines import MleLp, Oracle, Random
 from dopl_core.experiments.simulator import play_episode
 from dopl_core.experiments.whittle import MleQwic, MleWibql
+from dopl_core.learning.counts import counted
 from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.preferences import win_chances
 from dopl_core.world import SimulatedWorld
@@ -64,7 +65,9 @@ def test_a_dopl_that_has_seen_everything_errs_nowhere(cpap: metrics.Truth, confi
     bandit = cpap.bandit
     learner = Dopl(20, 3, 8, horizon=5, confidence=confidence, ties="paper")
     learner.visits[:] = np.rint(1e9 * bandit.transitions)
-    learner.wins[:] = 1e9 * cpap.preferences * (1 - np.kron(np.eye(20), np.ones((3, 3))))
+    learner.counts = counted(
+        1e9 * win_chances(bandit.rewards) * (1 - np.kron(np.eye(20), np.ones((3, 3))))
+    )
     learner.replan()
     errors = metrics.errors(learner, cpap)
     assert errors.p_error < 1e-6

@@ -53,7 +53,7 @@ def test_an_episode_answered_at_its_end_is_the_same_as_answered_epoch_by_epoch()
             step_by_step.count_duels(duels, worlds[1].answer(duels))
             step_by_step.count_moves(states, actions(arms, 20), worlds[1].step(arms))
         assert total == pytest.approx(0)
-        assert np.array_equal(at_once.wins, step_by_step.wins)
+        assert np.array_equal(at_once.counts.wins(), step_by_step.counts.wins())
         assert np.array_equal(at_once.visits, step_by_step.visits)
 
 
@@ -64,9 +64,9 @@ def test_counts_survive_a_long_run() -> None:
         epochs = 250 * episode
         assert learner.visits.sum() == 20 * epochs
         assert learner.visits[:, :, 1].sum() == 8 * epochs
-        assert learner.wins.sum() == 7 * epochs
-    assert (learner.wins >= 0).all()
-    assert not np.diag(learner.wins).any()
+        assert learner.counts.total() == 7 * epochs
+    assert (learner.counts.wins() >= 0).all()
+    assert not np.diag(learner.counts.wins()).any()
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from dopl_core.experiments.simulator import play, prepare
 from dopl_core.learning import dynamics, preferences
 from dopl_core.learning import latent_classes as classes
 from dopl_core.learning.bandit import Bandit
+from dopl_core.learning.counts import counted
 from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.planning import plan
 from dopl_core.world import SimulatedWorld, bradley_terry
@@ -55,8 +56,8 @@ def test_90_percent_intervals_of_strengths_cover_their_share(temperature):
             strengths = truth / temperature
             for duels in (100, 500, 2500):
                 wins = asked(rng, strengths, duels)
-                reference = preferences.most_compared(wins)
-                belief = preferences.calibrated(wins, 4, reference)
+                reference = preferences.most_compared(counted(wins))
+                belief = preferences.calibrated(counted(wins), 4, reference)
                 gap = np.abs(belief.mean - (strengths - strengths.flat[reference]))
                 known = np.arange(gap.size).reshape(gap.shape) == reference
                 covered.append((gap <= Z90 * belief.sd)[~known].mean())
@@ -78,7 +79,7 @@ def test_90_percent_intervals_of_rows_cover_their_share():
 
 
 def test_without_data_everything_is_possible():
-    belief = preferences.calibrated(np.zeros((12, 12)), 3, None)
+    belief = preferences.calibrated(counted(np.zeros((12, 12))), 3, None)
     assert (belief.mean == 0).all()
     assert (belief.overestimate > 0.3).all()
     rows = dynamics.calibrated(np.zeros((4, 3, 2, 3), dtype=int))
@@ -95,10 +96,10 @@ def test_the_prior_is_the_posterior_of_no_answers(rise, bend):
 
 
 def test_states_from_worst_to_best_rise_before_any_answer_and_answers_overrule_it():
-    belief = preferences.calibrated(np.zeros((18, 18)), 3, None, ordered=True)
+    belief = preferences.calibrated(counted(np.zeros((18, 18))), 3, None, ordered=True)
     assert (np.diff(belief.mean, axis=1) > 0.1).all()
     falling = asked(np.random.default_rng(10), np.tile([2.0, 1.0, 0.0], (6, 1)), 300)
-    belief = preferences.calibrated(falling, 3, None, ordered=True)
+    belief = preferences.calibrated(counted(falling), 3, None, ordered=True)
     assert (np.diff(belief.mean, axis=1) < -0.3).all()
 
 
@@ -106,7 +107,7 @@ def test_a_few_answers_tell_how_sure_people_are():
     rng = np.random.default_rng(11)
     for temperature in (1.0, 0.3, 0.1):
         truth = np.tile([0.0, 0.5, 1.0], (10, 1)) / temperature
-        mean = preferences.calibrated(asked(rng, truth, 400), 3, None).mean
+        mean = preferences.calibrated(counted(asked(rng, truth, 400)), 3, None).mean
         assert np.ptp(mean.mean(axis=0)) == pytest.approx(1 / temperature, rel=0.4)
 
 
@@ -115,7 +116,7 @@ def test_strengths_from_codes_are_those_from_counts():
     wins = np.zeros((6, 6))
     np.add.at(wins, (winners, losers), 1)
     mean, sd = preferences.calibrated_strengths(winners, losers, 3, 2)
-    belief = preferences.calibrated(wins, 2, None)
+    belief = preferences.calibrated(counted(wins), 2, None)
     assert (mean == belief.mean).all()
     assert (sd == belief.sd).all()
 
@@ -126,10 +127,10 @@ def test_a_sitting_asks_about_all_arms_and_the_further_answers_of_an_epoch_too()
     world = SimulatedWorld(bandit, 0, temperature=0.4)
     prepare(learner, world, 26, 100)
     assert learner.visits.sum() == 26 * 20
-    assert learner.wins.sum() == 100
-    assert (learner.wins + learner.wins.T).any(axis=0).sum() == 20
+    assert learner.counts.total() == 100
+    assert (learner.counts.wins() + learner.counts.wins().T).any(axis=0).sum() == 20
     list(play(learner, world, 2))
-    assert learner.wins.sum() == 100 + 4 * 30
+    assert learner.counts.total() == 100 + 4 * 30
     learner.replan()
     twin = Dopl(20, 3, 8, horizon=2, answers=30, ordered=True)
     twin.restore(learner.state())
@@ -144,7 +145,7 @@ def test_a_sitting_asks_about_all_arms_and_the_further_answers_of_an_epoch_too()
 
 def test_a_chosen_sitting_leaves_less_unknown_than_one_by_lot():
     learner, states = Dopl(20, 3, 8, horizon=1), np.arange(20) % 3
-    V = preferences.calibrated(learner.wins, 3, None).covariance
+    V = preferences.calibrated(learner.counts, 3, None).covariance
 
     def left_unknown(duels):
         asked = np.zeros((len(duels), 60))
@@ -165,7 +166,7 @@ def test_with_many_answers_and_moves_the_truth_is_found():
     rng = np.random.default_rng(2)
     strengths = rng.random((8, 3))
     wins = asked(rng, strengths, 300_000)
-    belief = preferences.calibrated(wins, 3, 0)
+    belief = preferences.calibrated(counted(wins), 3, 0)
     assert belief.mean == pytest.approx(strengths - strengths.flat[0], abs=0.06)
     assert np.abs(belief.overestimate - belief.mean).max() < 0.06
     rows = rng.dirichlet(np.ones(3), size=(8, 3, 2))
@@ -181,20 +182,20 @@ def test_what_was_never_asked_again_stays_unknown_even_if_it_is_the_reference():
     wins = asked(rng, strengths[:, 1:], 5000)
     wins = np.pad(wins.reshape(6, 2, 6, 2), ((0, 0), (1, 0), (0, 0), (1, 0))).reshape(18, 18)
     wins[0, 4] = wins[3, 1] = 1
-    belief = preferences.calibrated(wins, 3, reference=0)
+    belief = preferences.calibrated(counted(wins), 3, reference=0)
     bonus = belief.overestimate - belief.mean
     assert bonus[:, 0].min() > 3 * bonus[:, 1:].max()
 
 
 def test_answers_that_are_all_undone_leave_nothing_behind():
     wins = asked(np.random.default_rng(9), np.tile([0.0, 1.0], (6, 1)), 100)
-    warm = preferences.calibrated(wins, 2, 0).warm
-    assert (preferences.calibrated(np.zeros((12, 12)), 2, 0, warm).mean == 0).all()
+    warm = preferences.calibrated(counted(wins), 2, 0).warm
+    assert (preferences.calibrated(counted(np.zeros((12, 12))), 2, 0, warm).mean == 0).all()
 
 
 def test_a_tie_is_half_an_answer_to_either_side():
     rng = np.random.default_rng(3)
-    belief = preferences.calibrated(asked(rng, np.zeros((6, 2)), 600, tied=1.0), 2, 0)
+    belief = preferences.calibrated(counted(asked(rng, np.zeros((6, 2)), 600, tied=1.0)), 2, 0)
     assert belief.mean == pytest.approx(0, abs=1e-9)
 
 
@@ -203,7 +204,7 @@ def test_what_states_have_in_common_is_learned_from_all_arms():
     by_state = np.tile([0.0, 0.5, 1.0], (20, 1))
     by_arm_state = rng.permuted(by_state, axis=1)
     error = [
-        np.std(preferences.calibrated(asked(rng, truth, 1000), 3, 0).mean - truth)
+        np.std(preferences.calibrated(counted(asked(rng, truth, 1000)), 3, 0).mean - truth)
         for truth in (by_state, by_arm_state)
     ]
     assert error[0] < error[1] / 2
@@ -281,7 +282,7 @@ def test_with_ever_more_data_the_plan_becomes_that_of_the_truth():
     for data in (10, 1_000, 100_000, 10_000_000):
         learner = Dopl(6, 3, 2, horizon=5)
         learner.visits[:] = np.round(data * P)
-        learner.wins[:] = data * F
+        learner.counts = counted(data * F)
         learner.replan()
         reference = learner.preferences.reference
         errors.append(1 - kendall(learner.plan.index, truth.index))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dopl_core.learning import preferences
+from dopl_core.learning.counts import counted
 from dopl_core.learning.dynamics import hoeffding
 from dopl_core.learning.preferences import F_HIGH, F_LOW, infer
 from dopl_core.world import bradley_terry
@@ -35,7 +36,7 @@ def test_the_lipschitz_constant_is_1_2716_at_the_corner():
     assert slope[0, 0] == pytest.approx(slope.max())
 
 
-def counted(rng, strengths, duels):
+def played(rng, strengths, duels):
     """wins [M, M] of random duels between arm-states of these strengths."""
     M = len(strengths)
     wins = np.zeros((M, M))
@@ -49,13 +50,13 @@ def counted(rng, strengths, duels):
 def test_without_answers_everything_could_be_best():
     belief = preferences.paper(np.zeros((6, 6)), 2, None, 0, 1e-5)
     assert (belief.overestimate == 1).all()
-    assert preferences.most_compared(np.zeros((6, 6))) is None
+    assert preferences.most_compared(counted(np.zeros((6, 6)))) is None
 
 
 def test_overestimates_stay_in_bounds_and_the_reference_is_zero():
     rng = np.random.default_rng(1)
-    wins = counted(rng, rng.random(12), 300)
-    reference = preferences.most_compared(wins)
+    wins = played(rng, rng.random(12), 300)
+    reference = preferences.most_compared(counted(wins))
     belief = preferences.paper(wins, 3, reference, 100, 1e-5)
     assert belief.overestimate.shape == (4, 3)
     assert np.abs(belief.overestimate).max() <= 1

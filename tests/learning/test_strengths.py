@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dopl_core.learning import preferences
+from dopl_core.learning.counts import Counts
 from dopl_core.learning.preferences import SPREADS
 
 N, S = 4, 3
@@ -97,3 +98,50 @@ def test_spreads_are_averaged_by_their_evidence(answers):
         second += weight[place] * (V + np.outer(m, m))
     assert mean == pytest.approx(first)
     assert covariance == pytest.approx(second - np.outer(first, first), abs=1e-9)
+
+
+def test_with_sureness_the_likelihood_is_that_of_each_persons_answers():
+    rng = np.random.default_rng(5)
+    M, sureness, theta = 6, np.array([0.4, 1.0, 2.5]), rng.normal(size=6)
+    counts = Counts(M)
+    winner = rng.integers(M, size=80)
+    loser = (winner + rng.integers(1, M, size=80)) % M
+    counts.add(winner, loser, rng.choice([0.5, 1.0], size=80), rng.integers(3, size=80))
+    table = counts.table()
+
+    def log_likelihood(theta):
+        total = 0.0
+        for i, j, who, times in zip(*table, strict=True):
+            total -= times * np.log1p(np.exp(-sureness[who] * (theta[i] - theta[j])))
+        return total
+
+    weight, gradient = preferences.likelihood_of_people(table, theta, sureness)
+    step, e = 1e-4, np.eye(M)
+    slope = [(log_likelihood(theta + step * d) - log_likelihood(theta - step * d)) for d in e]
+    assert gradient == pytest.approx(np.array(slope) / (2 * step), abs=1e-6)
+    bends = [
+        preferences.likelihood_of_people(table, theta + step * d, sureness)[1]
+        - preferences.likelihood_of_people(table, theta - step * d, sureness)[1]
+        for d in e
+    ]
+    curvature = np.diag(weight.sum(axis=1)) - weight
+    assert curvature == pytest.approx(-np.array(bends) / (2 * step), abs=1e-6)
+
+
+def test_people_who_are_all_as_sure_as_usual_change_nothing():
+    rng = np.random.default_rng(6)
+    theta = rng.normal(size=6)
+    counts = Counts(6)
+    winner = rng.integers(6, size=80)
+    counts.add(winner, (winner + 1) % 6, 1.0, rng.integers(3, size=80))
+    usual = preferences.likelihood(counts.wins(), theta)
+    for one, other in zip(
+        preferences.likelihood_of_people(counts.table(), theta, np.ones(3)), usual, strict=True
+    ):
+        assert one == pytest.approx(other, abs=1e-12)
+    believed = [
+        preferences.calibrated(counts, 2, 0, sureness=sureness).mean
+        for sureness in (None, np.ones(3), np.full(3, 2.0))
+    ]
+    assert believed[0] == pytest.approx(believed[1], abs=1e-9)
+    assert np.ptp(believed[2]) < np.ptp(believed[0])

@@ -123,9 +123,9 @@ def test_a_late_answer_is_refused_if_somebody_answered_meanwhile(
     mine = ask(store, study, "Ann")
     clock.wait(61)
     say(store, ask(store, study, "Bob"), "right")
-    wins = service.load_learner(store, study).wins.copy()
+    wins = service.load_learner(store, study).counts.wins()
     assert say(store, mine).status == "taken"
-    assert (service.load_learner(store, study).wins == wins).all()
+    assert (service.load_learner(store, study).counts.wins() == wins).all()
     assert "refused" in events(store, study)  # the click is kept all the same
 
 
@@ -147,14 +147,14 @@ def test_a_skipped_duel_does_not_come_back_and_weighs_nothing(store: Store) -> N
         duels.append(found.duel)
         say(store, found, "skip")
     assert skipped.duel not in duels
-    assert service.load_learner(store, study).wins.sum() == 0
+    assert service.load_learner(store, study).counts.total() == 0
     assert service.get_study(store, study).plan_due  # nobody can tell: the study goes on
 
 
 def test_a_tie_counts_half_each_and_only_where_allowed(store: Store) -> None:
     study = service.create_study(store, cpap(ties_allowed=True))
     say(store, ask(store, study, "Ann"), "tie")
-    wins = service.load_learner(store, study).wins
+    wins = service.load_learner(store, study).counts.wins()
     assert sorted(wins[wins > 0].tolist()) == [0.5, 0.5]
     strict = service.create_study(store, cpap())
     with pytest.raises(StudyError, match='"tie" is not one of left, right, skip'):
@@ -240,7 +240,7 @@ def test_practice_comes_first_is_recorded_and_never_learnt(store: Store) -> None
         say(store, found, found.expected)
     assert ask(store, study, "Ann").purpose == "policy"
     assert ask(store, study, "Bob").purpose == "practice"
-    assert service.load_learner(store, study).wins.sum() == 0
+    assert service.load_learner(store, study).counts.total() == 0
     frame = service.answers(store, study, "Ann")
     assert (frame.purpose == "practice").sum() == 3
 
@@ -261,7 +261,7 @@ def test_repeats_show_ones_own_duel_with_sides_swapped_and_are_not_learnt(store:
         say(store, shown[-1], "left")
     assert [found.purpose for found in shown] == ["policy"] * 3 + ["repeat", "policy"]
     assert (shown[3].left, shown[3].right) == (shown[0].right, shown[0].left)
-    assert service.load_learner(store, study).wins.sum() == 4
+    assert service.load_learner(store, study).counts.total() == 4
     # Left both times, sides swapped: not the same arm.
     assert service.annotators(service.answers(store, study)).consistency.tolist() == [0.0]
 

@@ -174,7 +174,7 @@ def test_quoted_text_comes_back(text: str) -> None:
 def test_a_bundle_of_version_1_is_imported(store: Store, clock: Clock) -> None:
     assert service.import_bundle(store, KEPT / "bundle1.zip") == VERSION_1
     learner = service.load_learner(store, VERSION_1)
-    assert (learner.wins.sum(), learner.visits.sum(), learner.episode) == (10, 160, 4)
+    assert (learner.counts.total(), learner.visits.sum(), learner.episode) == (10, 160, 4)
     assert play(store, VERSION_1, 20, clock=clock) > 10
     now = service.export_bundle(store, VERSION_1)
     assert json.loads(files(now)["study.json"])["schema"] == 3
@@ -311,6 +311,17 @@ def test_answers_that_do_not_add_up_are_refused(sqlite_store: Store, exported: b
     ):
         with pytest.raises(CsvError, match=message):
             service.import_bundle(sqlite_store, edited(exported, "duels.csv", edit))
+    with pytest.raises(CsvError, match=r"events.csv row \d+: an impression of another person"):
+        service.import_bundle(
+            sqlite_store,
+            edited(
+                exported,
+                "events.csv",
+                lambda rows: next(r for r in rows if r["kind"] == "answered").update(
+                    annotator="Zoe"
+                ),
+            ),
+        )
     with pytest.raises(CsvError, match=r"plans.csv row 3: made with 99 answers"):
         service.import_bundle(sqlite_store, edited(exported, "plans.csv", cell(1, "answers", "99")))
     members = files(exported)

@@ -89,8 +89,21 @@ def test_a_snapshot_saves_reading_the_answers_it_has_counted(
 
     monkeypatch.setattr(fold, "_answers", counting)
     learner = service.load_learner(store, study)
-    assert learner.wins.sum() > 20
+    assert learner.counts.total() > 20
     assert read[0] <= 6  # those since the last plan
+
+
+def test_answers_are_counted_by_who_gave_them_in_order_of_first_answers(store: Store) -> None:
+    study = service.create_study(store, cpap())
+    play(store, study, 60, people=("Zoe", "Ann", "Bob"))
+    answers = service.answers(store, study)
+    table = service.load_learner(store, study).counts.table()
+    with store.read() as connection:
+        numbers = fold.people(connection, study)
+    said = answers[answers.outcome.isin(["left", "right", "tie"])]
+    assert len(numbers) == 3
+    for name, number in numbers.items():
+        assert table.times[table.who == number].sum() == (said.annotator == name).sum() > 0
 
 
 def damaged(store: Store, study: str) -> bytes:
@@ -99,7 +112,7 @@ def damaged(store: Store, study: str) -> bytes:
             sa.select(schema.snapshots).where(schema.snapshots.c.study == study)
         ).one()
     kept = arrays.unpack(row.arrays)
-    return arrays.pack(kept | {"wins": kept["wins"] + 1})
+    return arrays.pack(kept | {"duels.times": kept["duels.times"] + 1})
 
 
 def test_a_snapshot_whose_arrays_were_changed_is_not_believed(store: Store) -> None:
@@ -118,7 +131,7 @@ def test_a_snapshot_of_another_log_is_not_believed(store: Store) -> None:
     """Even one that is whole: the log says what was answered, and nothing else does."""
     study = service.create_study(store, cpap())
     play(store, study, 50, undo=0.0)
-    kept = service.load_learner(store, study).wins
+    kept = service.load_learner(store, study).counts.wins()
     e = schema.events.c
     said = sa.and_(e.study == study, e.kind == "answered")
     with store.write() as connection:
@@ -127,12 +140,12 @@ def test_a_snapshot_of_another_log_is_not_believed(store: Store) -> None:
         ).scalar()
         change = sa.update(schema.events).where(e.study == study, e.seq == first)
         connection.execute(change.values(outcome="right"))
-    changed = service.load_learner(store, study).wins
+    changed = service.load_learner(store, study).counts.wins()
     assert changed.sum() == kept.sum()
     assert (changed != kept).sum() == 2
     with store.write() as connection:
         connection.execute(sa.delete(schema.events).where(e.study == study, e.seq == first))
-    assert service.load_learner(store, study).wins.sum() == kept.sum() - 1
+    assert service.load_learner(store, study).counts.total() == kept.sum() - 1
 
 
 def test_plan_arrays_that_were_damaged_are_made_again(store: Store) -> None:

@@ -111,7 +111,7 @@ def test_beliefs_and_transitions_are_the_learners(store: Store) -> None:
     assert learner.dynamics is not None
     frame = service.beliefs(config, learner)
     assert np.array_equal(frame["mean"], learner.preferences.mean.ravel())
-    assert frame.answers.sum() == 2 * learner.wins.sum()
+    assert frame.answers.sum() == 2 * learner.counts.total()
     assert frame.visits.sum() == learner.visits.sum()
     moves = service.transitions(config, learner)
     assert len(moves) == 2 * 3 * 2 * 3  # groups, states, actions, next states

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from playing import STATES, Clock, clinic, cpap, play
 
 from dopl_core.learning.bandit import actions
-from dopl_core.studies import arrays, asking, running, schema, service
+from dopl_core.studies import arrays, asking, fold, running, schema, service
 from dopl_core.studies.service import Ask, Store, StudyError, Waiting
 
 
@@ -40,6 +40,8 @@ def test_every_epoch_of_a_study_is_what_the_learner_alone_would_do(store: Store)
     study = service.create_study(store, config)
     play(store, study, 60, undo=0.0)
     shown = service.answers(store, study).set_index(["episode", "epoch", "duel"])
+    with store.read() as connection:
+        numbers = fold.people(connection, study)
     learner, world = learner_of(config), world_of(config)
     for k in range(1, service.get_study(store, study).episode + 1):
         learner.replan()
@@ -54,7 +56,7 @@ def test_every_epoch_of_a_study_is_what_the_learner_alone_would_do(store: Store)
                 assert (row.left_arm, row.right_arm) == (str(duel[0] + 1), str(duel[2] + 1))
                 credit = {"left": 1.0, "right": 0.0, "tie": 0.5}.get(row.outcome)
                 if credit is not None:
-                    learner.count_duels([duel], [credit])
+                    learner.count_duels([duel], [credit], 1.0, numbers[row.annotator])
             learner.count_moves(states, actions(arms, config.n_arms), world.step(arms))
     kept = service.load_learner(store, study)
     assert arrays.digest(kept.state()) == arrays.digest(learner.state())
@@ -87,12 +89,12 @@ def test_states_may_come_before_the_answers_which_stay_welcome(store: Store) -> 
     assert service.advance(store, study)
     late = service.answer(store, early.impression, "left", too_fast_ms=0)
     assert late.saved  # last week's question is still worth an answer: it counts in the next plan
-    assert service.load_learner(store, study).wins.sum() == 2
+    assert service.load_learner(store, study).counts.total() == 2
     service.observe(store, study, everyone())
     service.observe(store, study, everyone())
     service.advance(store, study)
     assert service.plans(store, study).answers.tolist() == [0, 1, 2]
-    assert service.replay_study(store, study).wins.sum() == 2
+    assert service.replay_study(store, study).counts.total() == 2
 
 
 def test_reported_columns_are_on_the_cards_of_the_next_epoch(store: Store) -> None:
@@ -164,7 +166,7 @@ def test_the_owner_can_stop_waiting_for_missing_ratings(store: Store) -> None:
     assert service.close_duels(store, study)
     assert service.answer(store, mine.impression, "left", too_fast_ms=0).status == "taken"
     assert service.advance(store, study)
-    assert service.load_learner(store, study).wins.sum() == 1
+    assert service.load_learner(store, study).counts.total() == 1
 
 
 def test_exactly_one_of_many_makes_the_plan(store: Store) -> None:
@@ -384,9 +386,9 @@ def test_a_list_does_not_wait_while_answers_keep_coming(
     service.observe(store, study, everyone("Low"))
     assert service.advance(store, study)
     assert service.plans(store, study).answers.tolist() == [0, 0, 1]
-    assert service.replay_study(store, study).wins.sum() == 1
+    assert service.replay_study(store, study).counts.total() == 1
     content = service.export_bundle(store, study)
-    assert service.replay_bundle(content).wins.sum() == 1
+    assert service.replay_bundle(content).counts.total() == 1
 
 
 def test_a_clock_that_goes_back_an_hour_holds_nothing_up(store: Store, clock: Clock) -> None:
@@ -434,7 +436,7 @@ def test_a_log_that_was_tampered_with_is_seen(store: Store, change: str, reason:
 def test_exchanging_two_outcomes_is_seen_by_the_snapshots_checksum(store: Store) -> None:
     study = service.create_study(store, cpap(ratings=1))
     play(store, study, 60, undo=0.0)
-    kept = service.load_learner(store, study).wins
+    kept = service.load_learner(store, study).counts.wins()
     e = schema.events.c
     with store.write() as connection:
         for outcome, other in (("left", "right"), ("right", "left")):
@@ -445,4 +447,4 @@ def test_exchanging_two_outcomes_is_seen_by_the_snapshots_checksum(store: Store)
         for word in ("left", "right"):
             now = sa.update(schema.events).where(e.study == study, e.outcome == f"{word} ")
             connection.execute(now.values(outcome=word))
-    assert (service.load_learner(store, study).wins != kept).any()
+    assert (service.load_learner(store, study).counts.wins() != kept).any()

@@ -54,7 +54,7 @@ def test_a_database_of_version_1_is_brought_up_to_date_and_goes_on(
         rows = connection.execute(sa.select(schema.events).order_by(schema.events.c.seq)).all()
     assert [tuple(row)[:9] for row in rows] == kept  # and no chain
     learner = service.load_learner(store, VERSION_1)
-    assert (learner.wins.sum(), learner.visits.sum(), learner.episode) == (10, 160, 4)
+    assert (learner.counts.total(), learner.visits.sum(), learner.episode) == (10, 160, 4)
     assert service.answers(store, VERSION_1).outcome.value_counts()["undone"] == 3
     assert play(store, VERSION_1, 30, clock=clock) > 20
     learner = service.load_learner(store, VERSION_1)
@@ -84,7 +84,7 @@ def test_a_database_of_every_version_opens_goes_on_and_replays(
         check_replay(store, study.id)
         labels = [state.label for state in study.config.states]
         assert play(store, study.id, 30, clock=clock, states=labels) > 10
-        assert check_replay(store, study.id).wins.sum() > before.wins.sum()
+        assert check_replay(store, study.id).counts.total() > before.counts.total()
     store.close()
 
 
@@ -206,7 +206,7 @@ def test_a_full_disk_is_said_and_nothing_is_changed(tmp_path: Path) -> None:
         subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
         service.reopen_study(store, study)
         one_answer(store, study, "Bob")
-        assert service.replay_study(store, study).wins.sum() == 2
+        assert service.replay_study(store, study).counts.total() == 2
         store.close()
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)
@@ -229,7 +229,7 @@ def test_a_disk_that_takes_no_more_is_said_too(sqlite_store: Store) -> None:
     store = service.open_store(str(sqlite_store.engine.url))
     service.reopen_study(store, study)
     one_answer(store, study, "Bob")
-    assert service.replay_study(store, study).wins.sum() == 2
+    assert service.replay_study(store, study).counts.total() == 2
     store.close()
 
 

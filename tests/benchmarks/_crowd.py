@@ -1,16 +1,20 @@
 """Annotators without browsers: they speak the app's protocol, so that they cost the server what
-people do, and this machine nothing else. `python _crowd.py URL THINK TOKEN...` plays until killed.
+people do, and this machine nothing else. `python _crowd.py URL THINK TOKEN...` plays until killed,
+and prints the milliseconds from each click to its answer, "trouble" where a page says it has some.
 """
 
 import asyncio
 import random
 import re
 import sys
+import time
 from urllib.parse import urlsplit
 
 import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+TROUBLE = ("exception", "alert")
 
 
 async def annotate(url: str, think: float, token: str) -> None:
@@ -32,21 +36,30 @@ async def annotate(url: str, think: float, token: str) -> None:
         await rerun()
         buttons: dict[str, str] = {}
         answered: dict[str, str] = {}
+        clicked = 0.0
         async for data in socket:
             message = ForwardMsg.FromString(data)
             kind = message.WhichOneof("type")
             if kind == "new_session":
-                page, buttons = message.new_session.page_script_hash, {}
+                buttons = {}
+            elif kind == "navigation":
+                page = message.navigation.page_script_hash
             elif kind == "auto_rerun":
                 poll, fragment = message.auto_rerun.interval, message.auto_rerun.fragment_id
             elif kind == "delta" and message.delta.new_element.WhichOneof("type") == "button":
                 button = message.delta.new_element.button.id
                 if found := re.search(r"(left|right)-\d+$", button):
                     buttons[found[1]], fragment = button, message.delta.fragment_id
+            elif kind == "delta" and message.delta.new_element.WhichOneof("type") in TROUBLE:
+                print("trouble", flush=True)
             elif kind == "script_finished":
+                if clicked:
+                    print(1000 * (time.perf_counter() - clicked), flush=True)
+                    clicked = 0.0
                 if buttons and buttons != answered:
                     answered = buttons
                     await asyncio.sleep(max(0.4, think * random.uniform(0.5, 1.5)))
+                    clicked = time.perf_counter()
                     await rerun(buttons[random.choice(["left", "right"])])
                 elif not buttons and poll is not None:
                     await asyncio.sleep(poll)

@@ -102,7 +102,7 @@ def main() -> None:
 def _crowd(url: str, think: int, tokens: list[str]) -> "subprocess.Popen[bytes] | None":
     script = Path(__file__).with_name("_crowd.py")
     command = [sys.executable, str(script), url, str(think / 1000), *tokens]
-    return subprocess.Popen(command) if tokens else None
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL) if tokens else None
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from dopl_core.learning.bandit import Bandit
 from dopl_core.learning.counts import counted
 from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.planning import plan
+from dopl_core.learning.strengths import posterior, prior
 from dopl_core.world import SimulatedWorld, bradley_terry
 
 EVERYONE_DIFFERS = str(Path(__file__).parents[1] / "data" / "everyone_differs.toml")
@@ -90,8 +91,8 @@ def test_without_data_everything_is_possible():
 @pytest.mark.parametrize(("rise", "bend"), [([0.0, 0.0, 0.0], 1.0), ([-1.0, 0.2, 0.8], 0.5)])
 def test_the_prior_is_the_posterior_of_no_answers(rise, bend):
     order = np.array(rise), bend
-    nothing = preferences._posterior(np.zeros((12, 12)), np.zeros(12), (4, 3), *order)
-    for found, expected in zip(preferences._prior((4, 3), *order), nothing, strict=True):
+    nothing = posterior(np.zeros((12, 12)), np.zeros(12), (4, 3), *order)
+    for found, expected in zip(prior((4, 3), *order), nothing, strict=True):
         assert found == pytest.approx(expected)
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dopl_core.learning import preferences
+from dopl_core.learning import preferences, strengths
 from dopl_core.learning.counts import Counts
-from dopl_core.learning.preferences import SPREADS
+from dopl_core.learning.strengths import SPREADS
 
 N, S = 4, 3
 STATE = np.tile(np.eye(S), (N, 1))  # [M, S]: theta = STATE state + ARM arm + residual
@@ -34,7 +34,7 @@ def log_gaussian(curvature, pull, variance):
 @pytest.mark.parametrize("r", range(len(SPREADS)))
 def test_what_is_left_of_states_and_arms_is_what_residuals_do_not_explain(answers, r):
     curvature, pull = answers
-    rest = preferences.without_residuals(curvature, pull, (N, S))
+    rest = strengths.without_residuals(curvature, pull, (N, S))
     blurred = np.linalg.inv(np.eye(N * S) + SPREADS[r] ** 2 * curvature)
     left = curvature @ blurred
     assert rest.of_states[r] == pytest.approx(STATE.T @ left @ STATE)
@@ -49,7 +49,7 @@ def test_what_is_left_of_states_and_arms_is_what_residuals_do_not_explain(answer
 @pytest.mark.parametrize(("r", "a"), [(0, 0), (0, 4), (3, 2), (5, 7)])
 def test_the_evidence_of_arms_and_residuals_is_that_of_their_sum(answers, r, a):
     curvature, pull = answers
-    arms = preferences.given_states(preferences.without_residuals(curvature, pull, (N, S)))
+    arms = strengths.given_states(strengths.without_residuals(curvature, pull, (N, S)))
     variance = SPREADS[r] ** 2 * np.eye(N * S) + SPREADS[a] ** 2 * ARM @ ARM.T
     assert arms.log[r, a] == pytest.approx(log_gaussian(curvature, pull, variance))
     left = np.linalg.solve(np.eye(N * S) + curvature @ variance, curvature)
@@ -62,12 +62,12 @@ def test_the_evidence_of_arms_and_residuals_is_that_of_their_sum(answers, r, a):
 @pytest.mark.parametrize(("r", "a", "t"), [(0, 0, 1), (2, 0, 3), (1, 5, 2), (4, 4, 6)])
 def test_with_one_choice_of_spreads_the_posterior_is_the_gaussian_one(answers, r, a, t):
     curvature, pull = answers
-    rest = preferences.without_residuals(curvature, pull, (N, S))
-    arms = preferences.given_states(rest)
-    states = preferences.state_parts(arms, RISE, BEND)
+    rest = strengths.without_residuals(curvature, pull, (N, S))
+    arms = strengths.given_states(rest)
+    states = strengths.state_parts(arms, RISE, BEND)
     weight = np.zeros(states.log.shape)
     weight[r, a, t - 1] = 1.0
-    mean, covariance = preferences.average(rest, arms, states, weight)
+    mean, covariance = strengths.average(rest, arms, states, weight)
 
     prior = SPREADS[t] * STATE @ RISE
     variance = SPREADS[r] ** 2 * np.eye(N * S) + SPREADS[a] ** 2 * ARM @ ARM.T
@@ -82,18 +82,18 @@ def test_with_one_choice_of_spreads_the_posterior_is_the_gaussian_one(answers, r
 
 def test_spreads_are_averaged_by_their_evidence(answers):
     curvature, pull = answers
-    rest = preferences.without_residuals(curvature, pull, (N, S))
-    arms = preferences.given_states(rest)
-    states = preferences.state_parts(arms, RISE, BEND)
+    rest = strengths.without_residuals(curvature, pull, (N, S))
+    arms = strengths.given_states(rest)
+    states = strengths.state_parts(arms, RISE, BEND)
     rng = np.random.default_rng(1)
     weight = rng.random(states.log.shape)
     weight /= weight.sum()
-    mean, covariance = preferences.average(rest, arms, states, weight)
+    mean, covariance = strengths.average(rest, arms, states, weight)
     first, second = np.zeros(N * S), np.zeros((N * S, N * S))
     for place in np.ndindex(weight.shape):
         one = np.zeros_like(weight)
         one[place] = 1.0
-        m, V = preferences.average(rest, arms, states, one)
+        m, V = strengths.average(rest, arms, states, one)
         first += weight[place] * m
         second += weight[place] * (V + np.outer(m, m))
     assert mean == pytest.approx(first)
@@ -115,13 +115,13 @@ def test_with_sureness_the_likelihood_is_that_of_each_persons_answers():
             total -= times * np.log1p(np.exp(-sureness[who] * (theta[i] - theta[j])))
         return total
 
-    weight, gradient = preferences.likelihood_of_people(table, theta, sureness)
+    weight, gradient = strengths.likelihood_of_people(table, theta, sureness)
     step, e = 1e-4, np.eye(M)
     slope = [(log_likelihood(theta + step * d) - log_likelihood(theta - step * d)) for d in e]
     assert gradient == pytest.approx(np.array(slope) / (2 * step), abs=1e-6)
     bends = [
-        preferences.likelihood_of_people(table, theta + step * d, sureness)[1]
-        - preferences.likelihood_of_people(table, theta - step * d, sureness)[1]
+        strengths.likelihood_of_people(table, theta + step * d, sureness)[1]
+        - strengths.likelihood_of_people(table, theta - step * d, sureness)[1]
         for d in e
     ]
     curvature = np.diag(weight.sum(axis=1)) - weight
@@ -134,9 +134,9 @@ def test_people_who_are_all_as_sure_as_usual_change_nothing():
     counts = Counts(6)
     winner = rng.integers(6, size=80)
     counts.add(winner, (winner + 1) % 6, 1.0, rng.integers(3, size=80))
-    usual = preferences.likelihood(counts.wins(), theta)
+    usual = strengths.likelihood(counts.wins(), theta)
     for one, other in zip(
-        preferences.likelihood_of_people(counts.table(), theta, np.ones(3)), usual, strict=True
+        strengths.likelihood_of_people(counts.table(), theta, np.ones(3)), usual, strict=True
     ):
         assert one == pytest.approx(other, abs=1e-12)
     believed = [

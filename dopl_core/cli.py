@@ -72,9 +72,12 @@ def key(args: argparse.Namespace) -> None:
 
 
 def _print_link(key: str, address: str | None, options: list[str]) -> None:
-    host = socket.gethostname() if address in ("0.0.0.0", "::", "", None) else address  # noqa: S104
-    port = _option(options, "server.port") or "8501"
-    print(f"The owner's link, shown only now:\n\n    http://{host}:{port}/?key={key}\n", flush=True)
+    if address is not None and "://" in address:
+        site = address.rstrip("/")
+    else:
+        host = socket.gethostname() if address in ("0.0.0.0", "::", "", None) else address  # noqa: S104
+        site = f"http://{host}:{_option(options, 'server.port') or '8501'}"
+    print(f"The owner's link, shown only now:\n\n    {site}/?key={key}\n", flush=True)
 
 
 def _option(options: list[str], name: str) -> str | None:
@@ -120,7 +123,10 @@ def _parser() -> argparse.ArgumentParser:
         help="ask for the owner's key on this computer too: behind a proxy or a tunnel",
     )
     sub = command("key", key)
-    sub.add_argument("--address", help="where the app can be reached, for the link")
+    sub.add_argument(
+        "--address",
+        help="where the app can be reached, for the link: clinic.example, or https://clinic.example",
+    )
     experiment_commands.add(command)
     study_commands.add(command)
     sub = command("bench", bench)

@@ -94,6 +94,13 @@ def test_a_new_key_replaces_the_old_one(started, capsys):
     assert not access.is_owner(store, old)
 
 
+def test_the_link_is_to_where_a_proxy_is(started, capsys):
+    cli.main(["key", "--address", "https://dopl.example/"])
+    said = capsys.readouterr().out
+    key = re.search(r" https://dopl\.example/\?key=(\S+)\n", said)[1]
+    assert access.is_owner(service.open_store(), key)
+
+
 def test_what_is_wrong_is_said_without_moving_the_cursor(started):
     with pytest.raises(SystemExit) as ended:
         cli.main(["export", "\x1b[2Jno-such"])

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dopl_core.learning import dynamics, first_edition, pair_designs, preferences
+from dopl_core.learning import dynamics, first_edition, many_pairs, pair_designs, preferences
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, Pays, check_choice
 from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.learner import Estimates, Learner, Rows, in_states, pack, unpack
@@ -114,7 +114,8 @@ class Dopl(Learner):
     def _estimate_dynamics(self) -> Dynamics:
         if self.confidence == "paper":
             return dynamics.paper(self.visits, self.episode * self.horizon, self.epsilon)
-        return dynamics.calibrated(self.visits, self.groups)
+        rng = generator(Stream.CLASSES, self.seed, self.episode, edition=self.edition)
+        return dynamics.calibrated(self.visits, self.groups, rng)
 
     def _estimate_preferences(self) -> Preferences:
         # Errata 13: chosen when the learner first plans with answers, then it stays.
@@ -127,7 +128,7 @@ class Dopl(Learner):
             return preferences.paper(wins, self.n_states, reference, epochs, self.epsilon)
         belief = self._strengths(reference)
         needed = self.answers >= self.budget or DESIGNS[self.design].choose is not None
-        return belief if needed else replace(belief, covariance=None)
+        return belief if needed else replace(belief, covariance=None, common=None)
 
     def _strengths(self, reference: int | None) -> Preferences:
         warm = None if self.preferences is None else dict(self.preferences.warm)
@@ -137,7 +138,12 @@ class Dopl(Learner):
         if self.edition == 1:
             return first_edition.calibrated(self.counts.wins(), self.n_states, reference, warm)
         return preferences.calibrated(
-            self.counts, self.n_states, reference, warm, ordered=self.ordered
+            self.counts,
+            self.n_states,
+            reference,
+            warm,
+            ordered=self.ordered,
+            rng=generator(Stream.STRENGTHS, self.seed, self.episode, edition=self.edition),
         )
 
     def estimates(self) -> Estimates:
@@ -185,25 +191,35 @@ class Dopl(Learner):
         matters: [M] how much is made of each arm-state;  asked: [D, 4] what is asked anyway
         """
         arms = np.flatnonzero(self.present & (states != UNKNOWN))
-        if len(arms) < 2 or belief.covariance is None:
+        if len(arms) < 2 or (belief.covariance is None and belief.common is None):
             return np.empty((0, 4), dtype=np.int64)
         codes = arms * self.n_states + states[arms]
         before = np.empty((0, 2), dtype=np.int64)
         if asked is not None:
             before = np.searchsorted(arms, asked[:, ::2])
         keys = rng.random(len(arms) + count)
-        pairs = pair_designs.most_telling(*_about(belief, matters, codes), before, keys)
+        if belief.common is not None:
+            about = many_pairs.unknown(*_little_known(belief), matters, codes)
+            pairs = many_pairs.most_telling(about, before, keys)
+        else:
+            pairs = pair_designs.most_telling(*_about(belief, matters, codes), before, keys)
         return in_states(arms[pairs], states)
 
     def _positions(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
         belief, planned, choose = self.preferences, self.plan, DESIGNS[self.design].choose
-        if belief is None or planned is None or belief.covariance is None or choose is None:
+        if belief is None or planned is None or choose is None:
+            return super()._positions(states, arms, epoch)
+        if belief.covariance is None and belief.common is None:
             return super()._positions(states, arms, epoch)
         matters, keys = planned.occupancy.sum(axis=2).ravel(), self._duel_keys[epoch]
         keys = keys[: pair_designs.keys_needed(len(arms))]
         codes = arms * self.n_states + states[arms]
-        if self.edition == 1:
-            V = belief.covariance
+        V = belief.covariance
+        if belief.common is not None:
+            about = many_pairs.unknown(*_little_known(belief), matters, codes)
+            pairs = many_pairs.informative_tree(about, keys)
+        elif self.edition == 1:
+            assert V is not None  # noqa: S101
             towards = V[:, codes] * np.sqrt(matters[:, None])
             strengths = belief.mean.ravel()[codes]
             pairs = first_edition.informative(towards, V[np.ix_(codes, codes)], strengths, keys)
@@ -220,6 +236,13 @@ def _about(
     assert V is not None  # noqa: S101
     towards = V[:, codes] * np.sqrt(matters)[:, None]
     return towards.T @ towards, V[np.ix_(codes, codes)], belief.mean.ravel()[codes]
+
+
+def _little_known(belief: Preferences) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What many_pairs.unknown needs to know of all arm-states."""
+    assert belief.common is not None  # noqa: S101
+    sd = (belief.overestimate - belief.mean) / preferences.OPTIMISM
+    return belief.common, sd.ravel() ** 2, belief.mean.ravel()
 
 
 def _spread(made: Plan, here: IntArray, n_arms: int) -> Plan:

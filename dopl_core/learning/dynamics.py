@@ -47,9 +47,13 @@ def paper(visits: IntArray, epochs: int, epsilon: float) -> Dynamics:
 OPTIMISM = 1.0  # standard deviations that a box reaches to either side
 
 
-def calibrated(visits: IntArray, groups: tuple[str, ...] | None = None) -> Dynamics:
-    """Rows pooled over latent classes of arms (classes.py), and boxes of a standard deviation."""
-    mean, variance = classes.rows(visits, groups)
+def calibrated(
+    visits: IntArray,
+    groups: tuple[str, ...] | None = None,
+    rng: np.random.Generator | None = None,
+) -> Dynamics:
+    """Rows pooled over latent classes of arms, and boxes of a standard deviation."""
+    mean, variance = classes.rows(visits, groups, rng)
     sd = np.sqrt(variance)
     half = OPTIMISM * sd
     return Dynamics(mean, sd, np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1))

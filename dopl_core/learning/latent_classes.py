@@ -9,10 +9,13 @@ Axes: j strengths of classes, k strengths of arms, n arms, c classes, r rows (on
 and action), s next states. C is the number of classes, and so on.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import digamma, entr, gammaln, logsumexp, softmax
 
 from dopl_core.learning.bandit import FloatArray, IntArray
+from dopl_core.learning.streams import Stream, generator
 
 MOST_CLASSES = 4
 # Strengths are in moves: how many moves of its own an arm needs to outweigh its class. At the least
@@ -22,20 +25,92 @@ CLASS_STRENGTHS = np.array([4.0, 32.0, 256.0])  # the same for classes about the
 ALONE = 0.5  # the chance that a row has a strength of its own, not the one that rows share
 SORTING = 12  # rounds of sorting arms into classes; each is two small matrix products
 MEDIAN = len(STRENGTHS) // 2  # where the median strength stands
+MOST_AT_ONCE = 2_000  # arms; more of them tell no more of the classes' rows
+UNLIKELY = 1e-6  # numbers of classes that many arms are not looked at with
 
 
-def rows(visits: IntArray, groups: tuple[str, ...] | None = None) -> tuple[FloatArray, FloatArray]:
+class Classes(NamedTuple):
+    """What one number of classes is found to be, so that any arm's rows follow from its moves.
+
+    alpha: [k, c, r, s] from which rows an arm's are drawn;  sorting: [r, k], size: [c] what sorts
+    arms into classes;  mean, variance: of the rows of classes, [k, c, r, s];  strengths: [k, r]
+    """
+
+    alpha: FloatArray
+    sorting: FloatArray
+    size: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    strengths: FloatArray
+
+
+def rows(
+    visits: IntArray,
+    groups: tuple[str, ...] | None = None,
+    rng: np.random.Generator | None = None,
+) -> tuple[FloatArray, FloatArray]:
     """Posterior mean and variance of every transition row, both [N, S, A, S'], from visits.
 
     groups: kinds of arms that an owner names [N]; one more starting point, not the last word
+    rng: which arms the classes are found from, where there are many
     """
     N, S = visits.shape[:2]
-    n = visits.reshape(N, -1, S).astype(float)
-    worth = independent_worth(n)
-    fits = [fit(n, worth, share) for share in sortings(worth[MEDIAN], groups)]
-    means, variances, evidence = (np.array(part) for part in zip(*fits, strict=True))
-    mean, variance = mix(softmax(evidence, axis=-1), means, variances)
+    n = visits.reshape(N, -1, S)
+    few = sample(n, rng)
+    some = n[few].astype(float)
+    worth = independent_worth(some)
+    named = None if groups is None else tuple(groups[arm] for arm in few.tolist())
+    fits = [fit(some, worth, share) for share in sortings(worth[MEDIAN], named)]
+    found, shares, evidence = zip(*fits, strict=True)
+    weight = softmax(evidence, axis=-1)
+    if len(few) == N:
+        parts = [of_arms(some, *one) for one in zip(shares, found, strict=True)]
+        mean, variance = mix(weight, *_stacked(parts))
+    else:
+        mean, variance = in_blocks(n, weight, found)
     return mean.reshape(visits.shape), variance.reshape(visits.shape)
+
+
+def in_blocks(
+    n: IntArray, weight: FloatArray, found: tuple[Classes, ...]
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance [n, r, s] of the rows of very many arms, some of them at a time."""
+    likely = np.flatnonzero(weight > UNLIKELY)  # many moves make plain how many classes there are
+    weight = weight[likely] / weight[likely].sum()
+    mean, variance = np.empty(n.shape), np.empty(n.shape)
+    for start in range(0, len(n), MOST_AT_ONCE):
+        block = slice(start, start + MOST_AT_ONCE)
+        moves = n[block].astype(float)
+        parts = [of_arms(moves, shares_of(moves, found[c]), found[c]) for c in likely]
+        mean[block], variance[block] = mix(weight, *_stacked(parts))
+    return mean, variance
+
+
+def shares_of(n: FloatArray, classes: Classes) -> FloatArray:
+    """Shares [n, c] in classes of arms that these were not found from."""
+    likelihood = log_likelihood(n, classes.alpha)
+    return resorted(likelihood, classes.sorting, classes.size)
+
+
+def of_arms(n: FloatArray, share: FloatArray, found: Classes) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance [n, r, s] of the rows of arms with the moves n and the shares [n, c]."""
+    return arm_rows(n, found.strengths, share, found.mean, found.variance)
+
+
+def _stacked(parts: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
+    means, variances = zip(*parts, strict=True)
+    return np.array(means), np.array(variances)
+
+
+def sample(n: IntArray, rng: np.random.Generator | None) -> IntArray:
+    """The arms that classes are found from: all, or of many some that have been seen moving."""
+    if len(n) <= MOST_AT_ONCE:
+        return np.arange(len(n))
+    moved = np.flatnonzero(n.any(axis=(1, 2)))
+    if len(moved) <= MOST_AT_ONCE:
+        return moved if len(moved) else np.arange(MOST_AT_ONCE)
+    rng = rng or generator(Stream.CLASSES, 0)
+    return np.sort(rng.choice(moved, MOST_AT_ONCE, replace=False))
 
 
 def mix(w: FloatArray, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -107,24 +182,22 @@ def rows_of_classes(flat: FloatArray, share: FloatArray, prior: FloatArray) -> F
 # One number of classes: the posterior of all rows, and its evidence.
 
 
-def fit(
-    n: FloatArray, worth: FloatArray, share: FloatArray
-) -> tuple[FloatArray, FloatArray, float]:
-    """Mean and variance [n, r, s] of the rows and log evidence, from starting shares [n, c].
+def fit(n: FloatArray, worth: FloatArray, share: FloatArray) -> tuple[Classes, FloatArray, float]:
+    """The classes, their shares [n, c] and their log evidence, from starting shares.
 
     n: [n, r, s] moves; worth: [k, n, r, s] what they are worth (`independent_worth`)
     """
     m = starting_rows(worth, share)
     alpha = STRENGTHS[:, None, None, None] * m  # an arm's row is drawn from Dir(alpha)
     likelihood = log_likelihood(n, alpha)
+    sorts = sorting(share, likelihood)
     if share.shape[1] > 1:
-        share = resorted(share, likelihood)
+        share = resorted(likelihood, *sorts)
     tables = expected_tables(n, alpha, share)
-    class_mean, class_variance, of_tables = class_rows(tables)
+    mean, variance, of_tables = class_rows(tables)
     strengths, evidence = row_strengths(row_evidence(likelihood, share, m, tables, of_tables))
     evidence = evidence + entr(share).sum() + sorting_evidence(share)
-    mean, variance = arm_rows(n, strengths, share, class_mean, class_variance)
-    return mean, variance, float(evidence)
+    return Classes(alpha, *sorts, mean, variance, strengths), share, float(evidence)
 
 
 def starting_rows(worth: FloatArray, share: FloatArray) -> FloatArray:
@@ -148,10 +221,14 @@ def log_likelihood(n: FloatArray, alpha: FloatArray) -> FloatArray:
     return likelihood
 
 
-def resorted(share: FloatArray, likelihood: FloatArray) -> FloatArray:
-    """Shares [n, c] anew, from a likelihood [k, n, c, r]; shares so far weigh the strengths."""
+def sorting(share: FloatArray, likelihood: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What shares [n, c] so far tell of the strengths [r, k], and of the classes' sizes [c]."""
     strengths = softmax(np.einsum("nc,kncr->rk", share, likelihood), axis=-1)
-    size = digamma(share.sum(axis=0) + 1)
+    return strengths, digamma(share.sum(axis=0) + 1)
+
+
+def resorted(likelihood: FloatArray, strengths: FloatArray, size: FloatArray) -> FloatArray:
+    """Shares [n, c] anew, from a likelihood [k, n, c, r] and what `sorting` tells."""
     return softmax(np.einsum("rk,kncr->nc", strengths, likelihood) + size, axis=-1)
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import expit
 
-from dopl_core.learning import strengths
+from dopl_core.learning import large_strengths, strengths
 from dopl_core.learning.bandit import FloatArray, IntArray
 from dopl_core.learning.counts import Counts
 from dopl_core.learning.dynamics import hoeffding
+from dopl_core.learning.streams import Stream, generator
 
 LIPSCHITZ = 1.3  # Lemma 4's L
 _ALL = slice(None)
@@ -24,6 +25,7 @@ class Preferences:
     reference: code (arm * S + state) all are measured against, None while there are no answers
     covariance: [M, M] of the strengths about their average, for choosing duels; None if not needed
     warm: small arrays that a next estimate may start from
+    common: [M, S + 1] in place of the covariance where M is large: see many_pairs.py
     """
 
     mean: FloatArray
@@ -32,6 +34,7 @@ class Preferences:
     reference: int | None
     covariance: FloatArray | None = None
     warm: dict[str, FloatArray] = field(default_factory=dict)
+    common: FloatArray | None = None
 
 
 def most_compared(counts: Counts) -> int | None:
@@ -104,6 +107,7 @@ def paper(
     return Preferences(mean, overestimate - mean, overestimate, reference)
 
 
+MOST_EXACT = 400  # arm-states up to which the exact method takes a fraction of a second (measured)
 OPTIMISM = 1.0  # an overestimate lies as many standard deviations of the strength above its mean
 
 
@@ -115,6 +119,7 @@ def calibrated(
     *,
     ordered: bool = False,
     sureness: FloatArray | None = None,
+    rng: np.random.Generator | None = None,
 ) -> Preferences:
     """Bradley-Terry strengths with a Gaussian prior, from counts of duels, ties half each.
 
@@ -124,28 +129,40 @@ def calibrated(
     ordered: the states are given from worst to best, so the mean of the state part rises
     sureness: [W] k of each person, who prefers i to j with the chance expit(k (theta_i - theta_j));
               None where it is 1 for all
+    rng: what the draws are made with where arm-states are many (large_strengths.py)
     """
     M = counts.size
     shape = (M // n_states, n_states)
     compared = counts.compared()
-    rise, bend = strengths.order(n_states) if ordered else (np.zeros(n_states), 1.0)
-    if compared.any():
-        start = np.zeros(M) if warm is None else warm["theta"]
-        theta, covariance = strengths.settled(counts, start, shape, rise, bend, sureness)
-    else:
-        theta, covariance = strengths.prior(shape, rise, bend)
+    order = strengths.order(n_states) if ordered else (np.zeros(n_states), 1.0)
+    some = bool(compared.any())
     # Duels tell differences only, so all is taken about the average of what was asked about.
     # Against the reference, all others would be credited with how little the reference is known:
     # if it was asked about only in the beginning, its neighbours would never be asked about again.
-    asked = compared / compared.sum() if compared.any() else np.full(M, 1 / M)
-    level = covariance @ asked
-    covariance = covariance - level - level[:, None] + asked @ level
-    variance = np.maximum(covariance.diagonal(), 0)
+    asked = compared / compared.sum() if some else np.full(M, 1 / M)
+    covariance = common = None
+    if M > MOST_EXACT:
+        known = large_strengths.known(
+            counts.table(), shape, *order, rng or generator(Stream.STRENGTHS, 0), warm, sureness
+        )
+        theta, next_warm = known.theta, {"theta": known.theta, "spreads": known.spreads}
+        variance, to_reference = large_strengths.about(known, asked, reference)
+        common = np.column_stack([known.common - asked @ known.common, known.within])
+    else:
+        if some:
+            start = np.zeros(M) if warm is None else warm["theta"]
+            theta, covariance = strengths.settled(counts, start, shape, *order, sureness)
+        else:
+            theta, covariance = strengths.prior(shape, *order)
+        level = covariance @ asked
+        covariance = covariance - level - level[:, None] + asked @ level
+        next_warm, variance = {"theta": theta}, np.maximum(covariance.diagonal(), 0)
+        to_reference = variance if reference is None else covariance[reference]
     if reference is None:
         mean, sd = theta - asked @ theta, np.sqrt(variance)
     else:
         mean = theta - theta[reference]
-        sd = np.sqrt(np.maximum(variance + variance[reference] - 2 * covariance[reference], 0))
+        sd = np.sqrt(np.maximum(variance + variance[reference] - 2 * to_reference, 0))
     over = mean + OPTIMISM * np.sqrt(variance)
     return Preferences(
         mean.reshape(shape),
@@ -153,7 +170,8 @@ def calibrated(
         over.reshape(shape),
         reference,
         covariance,
-        {"theta": theta},
+        next_warm,
+        common,
     )
 
 

@@ -32,6 +32,8 @@ class Stream(IntEnum):
     FURTHER = 11  # the same for an epoch's further pairs (episode, epoch)
     PAST = 12  # whom help went to before a simulated study began (epoch)
     LOTS = 13  # who gets the places of a list that are drawn by lot (episode, epoch)
+    STRENGTHS = 14  # draws from what is known of many strengths (episode)
+    CLASSES = 15  # the arms that the classes of many are found from (episode)
 
 
 # Edition 1: the number that a stream had, at the end of its key.

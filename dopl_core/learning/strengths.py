@@ -77,16 +77,22 @@ def likelihood_of_people(
 
 def prior(shape: tuple[int, int], rise: FloatArray, bend: float) -> tuple[FloatArray, FloatArray]:
     """What `posterior` gives without answers (mean [M], covariance [M, M]), and much faster."""
-    weight = np.exp(log_prior(shape[1]))
+    (N, S), (mean, state, arm, residual) = shape, prior_parts(rise, bend)
+    same_arm = np.kron(np.eye(N), np.ones((S, S)))
+    covariance = np.tile(state, (N, N)) + arm * same_arm + residual * np.eye(N * S)
+    return np.tile(mean, N), covariance
+
+
+def prior_parts(rise: FloatArray, bend: float) -> tuple[FloatArray, FloatArray, float, float]:
+    """Mean [S] and covariance [S, S] of the state parts, variances of arm part and residual."""
+    S = len(rise)
+    weight = np.exp(log_prior(GRID, S))
     weight /= weight.sum()
     residual = weight.sum(axis=(1, 2)) @ SPREADS**2
     arm = weight.sum(axis=(0, 2)) @ SPREADS**2
     steep, square = weight.sum(axis=(0, 1)) @ np.stack([SPREADS[1:], SPREADS[1:] ** 2], axis=1)
-    N, S = shape
     state = square * bend**2 * np.eye(S) + (square - steep**2) * np.outer(rise, rise)
-    same_arm = np.kron(np.eye(N), np.ones((S, S)))
-    covariance = np.tile(state, (N, N)) + arm * same_arm + residual * np.eye(N * S)
-    return np.tile(steep * rise, N), covariance
+    return steep * rise, state, float(arm), float(residual)
 
 
 class Rest(NamedTuple):
@@ -151,8 +157,8 @@ def posterior(
     """
     rest = without_residuals(curvature, pull, shape)
     arms = given_states(rest)
-    states = state_parts(arms, rise, bend)
-    log = states.log + log_prior(shape[1])
+    states = state_parts(arms.of_states, arms.states, arms.log, rise, bend)
+    log = states.log + log_prior(GRID, shape[1])
     weight = np.exp(log - log.max())
     return average(rest, arms, states, weight / weight.sum())
 
@@ -202,18 +208,20 @@ def given_states(rest: Rest) -> ArmParts:
     )
 
 
-def state_parts(arms: ArmParts, rise: FloatArray, bend: float) -> StateParts:
-    """The state parts, whose prior mean rises by t * rise."""
+def state_parts(
+    of_states: FloatArray, states: FloatArray, log: FloatArray, rise: FloatArray, bend: float
+) -> StateParts:
+    """The state parts, whose prior mean rises by t * rise; the arrays are those of ArmParts."""
     S = len(rise)
     variance = (bend * SPREADS[1:, None]) ** 2  # [t, 1]; without states there is nothing to plan
     prior = SPREADS[1:, None] * rise / variance
-    precision = arms.of_states[:, :, None] + np.eye(S) / variance[..., None]
+    precision = of_states[:, :, None] + np.eye(S) / variance[..., None]
     covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
-    pull = arms.states[:, :, None] + prior
+    pull = states[:, :, None] + prior
     mean = (covariance @ pull[..., None])[..., 0]
     evidence = (mean * pull).sum(axis=3) - (prior**2 * variance).sum(axis=1)
     evidence -= np.linalg.slogdet(precision)[1] + S * np.log(variance[:, 0])
-    return StateParts(mean, covariance, arms.log[:, :, None] + 0.5 * evidence)
+    return StateParts(mean, covariance, log[:, :, None] + 0.5 * evidence)
 
 
 def average(
@@ -248,16 +256,20 @@ def average(
     return rest.basis @ mean, rest.basis @ covariance @ rest.basis.T
 
 
-def log_prior(n_states: int) -> FloatArray:
-    """Log prior [r, a, t] of the spreads of residual, arm and state part (this one never 0).
+def log_prior(parts: FloatArray, n_states: int) -> FloatArray:
+    """Log prior [...] of the spreads of residual, arm and state part, parts [3, ...].
 
     Their total is about what is usual, with Student's heavy tails (2 degrees of freedom): a few
     sure answers overrule it. Which share of the total each part has is flat.
     """
-    cell = np.maximum(SPREADS, SPREADS[1] / 2)  # as wide as its spread: a factor of 2 is one cell
-    parts = np.array(np.meshgrid(cell, cell, cell[1:], indexing="ij"))
     if n_states == 1:
         parts = parts[:2]  # one state sets nothing apart
     total = np.sqrt((parts**2).sum(axis=0))
     octaves = np.log2(total / USUAL) / OCTAVES
     return np.asarray(np.log(parts / total).sum(axis=0) - 1.5 * np.log1p(octaves**2 / 2))
+
+
+# The spreads [3, r, a, t] of residual, arm and state part (this one never 0) as cells, each as wide
+# as its spread: a factor of 2 is one cell.
+_CELLS = np.maximum(SPREADS, SPREADS[1] / 2)
+GRID = np.array(np.meshgrid(_CELLS, _CELLS, _CELLS[1:], indexing="ij"))

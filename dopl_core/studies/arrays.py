@@ -61,14 +61,17 @@ def shapes(n_arms: int, n_states: int) -> tuple[dict[str, Shape], set[str]]:
         "plan.start": ("<f8", (1 + N * S,)),
         "present": ("|b1", (N,)),
         "preferences.covariance": ("<f8", (N * S, N * S)),
+        "preferences.common": ("<f8", (N * S, S + 1)),
         "preferences.warm.theta": ("<f8", (N * S,)),
+        "preferences.warm.spreads": ("<f8", (2,)),
     }
     for name in ("mean", "sd", "low", "high"):
         known[f"dynamics.{name}"] = ("<f8", (N, S, 2, S))
     for name in ("mean", "sd", "overestimate"):
         known[f"preferences.{name}"] = ("<f8", (N, S))
     optional = {"budget", "present"}  # not there before people could come and go
-    optional |= {f"preferences.{name}" for name in ("reference", "covariance", "warm.theta")}
+    optional |= {f"preferences.{name}" for name in ("reference", "covariance", "common")}
+    optional |= {f"preferences.warm.{name}" for name in ("theta", "spreads")}
     return known, optional
 
 

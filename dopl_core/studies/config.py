@@ -1,5 +1,6 @@
 """What a study is: its arms, its question and its rules, fixed when it is made."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from dopl_core import environments
 from dopl_core.environments import Rule, all_of, brief, one_of, seconds, switch, text, whole
 from dopl_core.learning.bandit import Bandit, Pays, State, check_budget
+from dopl_core.learning.counts import MOST_CODES
 from dopl_core.learning.dopl import Confidence, Dopl
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import ENGINES, Engine
@@ -24,10 +26,10 @@ World = Literal["simulated", "observed"]
 MOST_STATES = 255  # numbered from 0, a byte each, and the last byte for unknown
 MOST_COLUMNS = 1_000  # of an arm
 # What a learner holds grows with these products, whatever each factor may be.
-_MOST_LOTS = 2_000_000  # epochs of a plan times arms: one number each
-_MOST_COUNTS = 150_000_000  # squared arm-states: the covariance of their strengths, 8 bytes each
+_MOST_LOTS = 10_000_000  # epochs of a plan times arms: one number each
+_MOST_COUNTS = 150_000_000  # squared arm-states, where a method looks at all pairs: 8 bytes each
 _MOST_ENTRIES = 20_000_000  # arms times squared states: who moved where
-_MOST_LOOKS = 10**10  # duels to choose times squared arms: each pair is looked at for each duel
+_MOST_LOOKS = 10**10  # duels to choose times squared arms, the same
 _LONGEST_NAME = 200  # PostgreSQL indexes no texts of some thousand characters
 _CBC_SIZE = 5_000  # arms times squared states up to which CBC plans in a second (measured)
 
@@ -307,9 +309,11 @@ RULES: dict[str, Rule] = {
 def check_size(config: StudyConfig) -> None:
     """Refuse, before anything is allocated, what no learner could hold."""
     N, S = config.n_arms, config.n_states
-    if (N * S) ** 2 > _MOST_COUNTS or 2 * N * S**2 > _MOST_ENTRIES:
+    all_pairs = config.edition == 1 or config.confidence == "paper"
+    most = math.isqrt(_MOST_COUNTS) if all_pairs else MOST_CODES
+    if most < N * S or 2 * N * S**2 > _MOST_ENTRIES:
         raise StudyError(f"{N} arms with {S} states are more than can be learnt about here")
-    if (config.sitting + config.answers) * N**2 > _MOST_LOOKS:
+    if all_pairs and (config.sitting + config.answers) * N**2 > _MOST_LOOKS:
         raise StudyError(
             f"sitting is {config.sitting} and answers {config.answers}: too many to choose among "
             f"the pairs of {N} arms"

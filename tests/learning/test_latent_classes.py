@@ -176,13 +176,14 @@ def test_the_likelihood_is_that_of_one_sequence_of_a_dirichlet_multinomial():
 def test_arms_are_resorted_to_the_class_that_explains_their_moves():
     likelihood = np.zeros((K, 3, 2, 2))
     likelihood[:, 0, 1] = likelihood[:, 1:, 0] = -50
-    share = classes.resorted(np.full((3, 2), 0.5), likelihood)
+    share = classes.resorted(likelihood, *classes.sorting(np.full((3, 2), 0.5), likelihood))
     assert share == pytest.approx(np.array([[1, 0], [0, 1], [0, 1]]))
 
 
 def test_an_arm_that_no_class_explains_better_goes_rather_to_the_larger():
     share = np.array([[1.0, 0.0]] * 5 + [[0.0, 1.0]] + [[0.5, 0.5]])
-    resorted = classes.resorted(share, np.zeros((K, 7, 2, 2)))
+    nothing = np.zeros((K, 7, 2, 2))
+    resorted = classes.resorted(nothing, *classes.sorting(share, nothing))
     assert resorted.sum(axis=1) == pytest.approx(1)
     assert (resorted[:, 0] > resorted[:, 1]).all()
 
@@ -338,3 +339,23 @@ def test_arms_all_alike_are_evidence_of_one_class():
     worth = classes.independent_worth(n)
     evidence = [classes.fit(n, worth, share)[2] for share in classes.sortings(worth[2], None)]
     assert np.argmax(evidence) == 0
+
+
+def test_classes_of_many_arms_are_found_from_some_and_their_rows_block_by_block(monkeypatch):
+    rng = np.random.default_rng(11)
+    kinds = rng.dirichlet(np.ones(3), size=(2, 3, 2))
+    truth = kinds[rng.integers(2, size=300)]
+    visits = rng.multinomial(rng.poisson(8, size=(300, 3, 2)), truth)
+    visits[::10] = 0  # never seen moving: nothing is found from them
+    whole = classes.rows(visits)
+    monkeypatch.setattr(classes, "MOST_AT_ONCE", 120)
+    few = classes.sample(visits.reshape(300, 6, 3), np.random.default_rng(0))
+    assert len(few) == 120
+    assert visits[few].any(axis=(1, 2, 3)).all()
+    blocks = classes.rows(visits, None, np.random.default_rng(0))
+    assert blocks[0].sum(axis=3) == pytest.approx(1)
+    assert np.sqrt(np.mean((blocks[0] - whole[0]) ** 2)) < 0.02
+    error = [np.sqrt(np.mean((mean - truth) ** 2)) for mean in (blocks[0], whole[0])]
+    assert error[0] < 1.3 * error[1]
+    again = classes.rows(visits, None, np.random.default_rng(0))
+    assert blocks[0].tobytes() == again[0].tobytes()

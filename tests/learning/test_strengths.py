@@ -64,7 +64,7 @@ def test_with_one_choice_of_spreads_the_posterior_is_the_gaussian_one(answers, r
     curvature, pull = answers
     rest = strengths.without_residuals(curvature, pull, (N, S))
     arms = strengths.given_states(rest)
-    states = strengths.state_parts(arms, RISE, BEND)
+    states = strengths.state_parts(arms.of_states, arms.states, arms.log, RISE, BEND)
     weight = np.zeros(states.log.shape)
     weight[r, a, t - 1] = 1.0
     mean, covariance = strengths.average(rest, arms, states, weight)
@@ -84,7 +84,7 @@ def test_spreads_are_averaged_by_their_evidence(answers):
     curvature, pull = answers
     rest = strengths.without_residuals(curvature, pull, (N, S))
     arms = strengths.given_states(rest)
-    states = strengths.state_parts(arms, RISE, BEND)
+    states = strengths.state_parts(arms.of_states, arms.states, arms.log, RISE, BEND)
     rng = np.random.default_rng(1)
     weight = rng.random(states.log.shape)
     weight /= weight.sum()

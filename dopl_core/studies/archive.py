@@ -84,6 +84,9 @@ def read_impressions(
             shown_at=row.shown_at,
             answered_at=row.answered_at,
             response_ms=row.response_ms,
+            trip_ms=row.trip_ms,
+            narrow=row.narrow,
+            participant=row.participant,
         )
 
 
@@ -287,6 +290,9 @@ def _write_impressions(
             outcome=shown.outcome,
             answered_at=shown.answered_at,
             response_ms=shown.response_ms,
+            trip_ms=shown.trip_ms,
+            narrow=shown.narrow,
+            participant=shown.participant,
         )
         for shown in history.impressions
     ]

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from sqlalchemy.engine import Connection
+
 from dopl_core.studies import rows, statements
-from dopl_core.studies.config import check_name
+from dopl_core.studies.config import StudyConfig, check_name, check_participant
 from dopl_core.studies.episode import better_side
 from dopl_core.studies.reading import Record, is_over, reported_columns
-from dopl_core.studies.replies import Ask, Finished, Receipt, Waiting, side_of
+from dopl_core.studies.replies import Ask, Finished, Receipt, Side, Waiting, side_of
 from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.turn import Turn, take_turn
 from dopl_core.studies.vocabulary import LEARNT
@@ -17,18 +19,23 @@ TOO_FAST_MS = 300  # sooner than this after a duel is shown, a click was meant f
 _SITTING_MS = 30 * 60 * 1000  # a longer rest begins a new session
 
 
-def next_duel(store: Store, study: str, annotator: str) -> Ask | Waiting | Finished:
+def next_duel(
+    store: Store, study: str, annotator: str, participant: str = ""
+) -> Ask | Waiting | Finished:
     """What to show this person now; new people are welcomed by their name.
 
     In this order: the duel they have open, practice, a repeat if it is time, the first duel of
     the queue that they have not rated and that wants a rating that nobody else holds.
+    participant: the id that a panel gave them, kept with what they are shown
     """
     with take_turn(store, study, promise=False) as turn:
-        person = _Person(turn, annotator)
+        person = _Person(turn, annotator, participant)
         if turn.status == "closed" or is_over(turn, turn.config):
             return Finished(person.answers)
         if turn.status == "paused":
             return _waiting(turn, person, "paused")
+        if 0 < turn.config.quota <= person.answers:
+            return Finished(person.answers, "quota")
         latest = turn.now + int(1000 * turn.config.lease_seconds)
         release(turn, statements.OVERDUE, study=study, now=turn.now, latest=latest)
         for find in (_open, _practice, _repeat, _queued):
@@ -46,14 +53,18 @@ def answer(
     outcome: str,
     *,
     response_ms: int | None = None,
+    trip_ms: int | None = None,
+    narrow: bool | None = None,
     too_fast_ms: int = TOO_FAST_MS,
 ) -> Receipt:
     """Save what was clicked: left, right, skip, or tie where the study allows it.
 
-    response_ms: as the browser measured it, from when the cards appeared
+    response_ms, trip_ms, narrow: see history.Impression; timing.heard has them from a browser
     """
-    if response_ms is not None and response_ms < 0:
-        raise StudyError(f"response_ms is {response_ms}: it cannot be negative")
+    times = {"response_ms": response_ms, "trip_ms": trip_ms}
+    for what, took in times.items():
+        if took is not None and took < 0:
+            raise StudyError(f"{what} is {took}: it cannot be negative")
     with take_turn(store, impression=impression) as turn:
         if outcome not in turn.config.outcomes:
             allowed = ", ".join(turn.config.outcomes)
@@ -78,9 +89,10 @@ def answer(
             at_impression=impression,
             outcome=outcome,
             answered_at=turn.now,
-            response_ms=None if response_ms is None else min(int(response_ms), 2**31 - 1),
+            narrow=None if narrow is None else int(narrow),
+            **{w: None if t is None else min(int(t), 2**31 - 1) for w, t in times.items()},
         )
-        _answered(turn, shown.annotator, int(counts), impression)
+        answered(turn, shown.annotator, int(counts), impression)
         turn.append("answered", **event)
         late = shown.outcome == "expired" or shown.expires_at < turn.now
         return Receipt("late" if late else "saved", turn.plan_due)
@@ -110,7 +122,7 @@ def undo(store: Store, study: str, annotator: str) -> Ask | None:
             "undone", annotator=name, impression=last.id, duel=last.duel, outcome=last.outcome
         )
         before = turn.run(statements.BEFORE, study=study, annotator=name).scalar()
-        _answered(turn, name, -int(counts), before)
+        answered(turn, name, -int(counts), before)
         shown = _show(turn, person, last, again=False)
         return _ask(turn, _Person(turn, name), *shown)
 
@@ -129,8 +141,9 @@ def skip_practice(store: Store, study: str, annotator: str) -> None:
 class _Person:
     """An annotator in a turn, welcomed if new, and the last thing they answered."""
 
-    def __init__(self, turn: Turn, name: str) -> None:
+    def __init__(self, turn: Turn, name: str, participant: str = "") -> None:
         name = check_name(name)
+        self.participant = check_participant(participant)
         row = turn.run(statements.PERSON, at_study=turn.study, annotator=name).one_or_none()
         if row is None:
             practised = not turn.config.practice
@@ -208,7 +221,9 @@ def _show(turn: Turn, person: _Person, duel: Record, again: bool = True) -> tupl
     lease = int(1000 * turn.config.lease_seconds)
     if expired is None:
         who = (person.name, person.session(turn.now))
-        new = rows.impression(turn.study, duel.duel, *who, turn.now, lease)
+        new = rows.impression(
+            turn.study, duel.duel, *who, turn.now, lease, participant=person.participant
+        )
         impression = int(turn.run(statements.SHOW, **new).scalar_one())
     else:
         impression = int(expired)
@@ -246,7 +261,8 @@ def release(turn: Turn, query: Any, **where: Any) -> None:
         turn.append("expired", annotator=row.annotator, impression=row.id, duel=row.duel)
 
 
-def _answered(turn: Turn, annotator: str, more: int, last: int | None) -> None:
+def answered(turn: Turn, annotator: str, more: int, last: int | None) -> None:
+    """Count a person's answers; last: the impression that can be undone now."""
     turn.run(
         statements.ANSWERED, at_study=turn.study, annotator=annotator, more=more, impression=last
     )
@@ -254,23 +270,34 @@ def _answered(turn: Turn, annotator: str, more: int, last: int | None) -> None:
 
 def _ask(turn: Turn, person: _Person, impression: int, duel: Record) -> Ask:
     config = turn.config
-    sides = (duel.left_arm, duel.left_state, duel.right_arm, duel.right_state)
-    known = {}
-    if config.world == "observed":
-        known = reported_columns(turn.connection, turn.study, duel.episode, duel.epoch)
+    left, right = sides_of(turn.connection, turn.study, config, duel)
+    plain = (left.number, left.state_number, right.number, right.state_number)
     return Ask(
         impression=impression,
         duel=duel.duel,
         purpose=duel.purpose,
-        left=side_of(config, *sides[:2], known),
-        right=side_of(config, *sides[2:], known),
-        episode=turn.episode,
+        left=left,
+        right=right,
+        episode=duel.episode,
         epoch=duel.epoch,
         done=turn.given,
         total=turn.asked,
         own=person.answers,
         can_undo=person.undoable is not None,
-        expected=better_side(config, sides) if duel.purpose == "practice" else "",
+        expected=better_side(config, plain) if duel.purpose == "practice" else "",
+    )
+
+
+def sides_of(
+    connection: Connection, study: str, config: StudyConfig, duel: Record
+) -> tuple[Side, Side]:
+    """What is known of the two sides of a duel, as of when it was asked."""
+    known = {}
+    if config.world == "observed":
+        known = reported_columns(connection, study, duel.episode, duel.epoch)
+    return (
+        side_of(config, duel.left_arm, duel.left_state, known),
+        side_of(config, duel.right_arm, duel.right_state, known),
     )
 
 

@@ -355,7 +355,7 @@ def _columns(version: int) -> dict[str, tuple[str, ...]]:
         }
     return {
         "plans.csv": bundle_csv.PLANS if version > 1 else bundle_csv.PLANS[:-1],
-        "duels.csv": bundle_csv.DUELS,
+        "duels.csv": bundle_csv.FIRST_DUELS,
         "transitions.csv": bundle_csv.FIRST_TRANSITIONS,
     }
 

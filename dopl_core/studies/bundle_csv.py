@@ -18,7 +18,7 @@ from dopl_core.environments import brief
 from dopl_core.learning.bandit import UNKNOWN
 from dopl_core.learning.planning import ENGINES
 from dopl_core.studies import csvtext
-from dopl_core.studies.config import StudyConfig
+from dopl_core.studies.config import StudyConfig, check_participant
 from dopl_core.studies.config_json import read_json
 from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.history import (
@@ -33,12 +33,13 @@ from dopl_core.studies.history import (
 from dopl_core.studies.rows import to_text
 from dopl_core.studies.vocabulary import ANSWERS, EVENTS, OUTCOMES, PURPOSES, SOURCES
 
-DUELS = (
+FIRST_DUELS = (
     *("study", "session", "annotator", "episode", "epoch", "duel"),
     *("left_arm", "left_state", "right_arm", "right_state", "purpose"),
     *("outcome", "winner_arm", "loser_arm", "shown_at", "answered_at", "response_ms"),
     *("confidence", "plan"),
 )
+DUELS = (*FIRST_DUELS, "trip_ms", "narrow", "participant")
 FIRST_TRANSITIONS = (
     *("study", "episode", "epoch", "arm", "state", "activated", "next_state", "source"),
 )
@@ -100,6 +101,7 @@ def duel_rows(
             *(left, labels[shown.sides[1]], right, labels[shown.sides[3]], shown.purpose),
             *(shown.outcome, won, lost, iso(shown.shown_at), iso(shown.answered_at)),
             *(shown.response_ms, config.confidence, shown.place[0]),
+            *(shown.trip_ms, shown.narrow, shown.participant),
         )
 
 
@@ -116,6 +118,7 @@ def _impression(row: Cells, study: str, config: StudyConfig) -> Impression:
     outcome = row["outcome"] or None
     _one_of("outcome", row["outcome"], ("", *OUTCOMES))
     _one_of("purpose", row["purpose"], PURPOSES)
+    _one_of("narrow", row.get("narrow", ""), ("", "0", "1"))
     won, lost = _winner_and_loser(outcome, row["left_arm"], row["right_arm"])
     _same("winner_arm", row["winner_arm"], won or "")
     _same("loser_arm", row["loser_arm"], lost or "")
@@ -133,7 +136,10 @@ def _impression(row: Cells, study: str, config: StudyConfig) -> Impression:
         outcome=outcome,
         shown_at=milliseconds(row["shown_at"]),
         answered_at=milliseconds(row["answered_at"]) if row["answered_at"] else None,
-        response_ms=_whole(row, "response_ms") if row["response_ms"] else None,
+        response_ms=_whole_or_none(row, "response_ms"),
+        trip_ms=_whole_or_none(row, "trip_ms"),
+        narrow=_whole_or_none(row, "narrow"),
+        participant=check_participant(row.get("participant", "")),
     )
 
 
@@ -431,6 +437,10 @@ def _whole(row: Cells, column: str) -> int:
             f'{column} is "{text[:80]}": a whole number needed, at most {LARGEST_NUMBER}'
         )
     return int(text)
+
+
+def _whole_or_none(row: Cells, column: str) -> int | None:
+    return _whole(row, column) if row.get(column) else None
 
 
 def _number(row: Cells, column: str) -> float:

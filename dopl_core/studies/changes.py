@@ -14,9 +14,15 @@ from dopl_core.studies.config_json import read_arms
 from dopl_core.studies.records import ids_in
 from dopl_core.studies.store import StudyError
 
-WORDS = ("title", "question", "instructions", "noun", "epoch_word")
-NUMBERS = ("budget", "by_lot", "answers", "ratings", "repeat_every", "lease_seconds")
-SWITCHES = ("ties_allowed", "practice", "photos_from_web")
+WORDS = (
+    *("title", "question", "instructions", "noun", "epoch_word"),
+    *("why", "completion_code"),
+)
+NUMBERS = ("budget", "by_lot", "answers", "ratings", "repeat_every", "lease_seconds", "quota")
+SWITCHES = (
+    *("ties_allowed", "practice", "photos_from_web"),
+    *("hide_state", "hide_description", "show_id", "tell_results"),
+)
 SETTINGS = (*WORDS, *NUMBERS, *SWITCHES)
 
 Change = tuple[str, dict[str, Any]]  # kind of event (vocabulary.CHANGES), and its body

@@ -1,6 +1,7 @@
 """What a study is: its arms, its question and its rules, fixed when it is made."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -68,6 +69,13 @@ class StudyConfig:
     ratings: answers asked for each duel, each of another person
     lease_seconds: how long a duel that was shown waits for its answer before it goes to others
     repeat_every: after so many answers a person is asked one of their own again, 0 for never
+    hide_state, hide_description, show_id: what a card shows of an arm beside its name and columns;
+        without the state its description, which tells it, is not shown either
+    why: what the answers are for, in the owner's words, shown when somebody comes
+    quota: answers asked of each person at most, 0 for no limit
+    completion_code: shown to those who are through, for paid panels; then each participant id in a
+        link is a person of their own
+    tell_results: annotators are told what their answers have changed
     edition: of the random streams and the maths, those of the day on which the study was made
     """
 
@@ -101,6 +109,13 @@ class StudyConfig:
     epoch_word: str = "week"
     photos_from_web: bool = False
     by_lot: int = 0
+    hide_state: bool = False
+    hide_description: bool = False
+    show_id: bool = False
+    why: str = ""
+    quota: int = 0
+    completion_code: str = ""
+    tell_results: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -137,6 +152,12 @@ class StudyConfig:
     def state_number(self, label: str) -> int:
         """The number of the state with this label."""
         return _number(self._state_numbers, label, "state")
+
+    @cached_property
+    def shared_names(self) -> frozenset[str]:
+        """Names that several arms have: an id is needed to tell them apart."""
+        names = Counter(arm.label.strip().casefold() for arm in self.arms)
+        return frozenset(name for name, count in names.items() if count > 1)
 
     @cached_property
     def _arm_numbers(self) -> dict[str, int]:
@@ -192,10 +213,11 @@ def from_environment(name_or_path: str | Path, **rules: Any) -> StudyConfig:
 def from_roster(arms: Sequence[Arm], states: Sequence[State | str], **rules: Any) -> StudyConfig:
     """A study of an observed world: the owner's arms (see roster.read) and their states in order.
 
+    Where the roster has more to judge by than states, cards do not show them.
     rules: any field of StudyConfig; title and budget are needed
     """
     own: dict[str, Any] = {"question": "Which of these two is doing better?", "noun": "arm"}
-    own |= {"ordered": True, "horizon": 1}
+    own |= {"ordered": True, "horizon": 1, "hide_state": any(arm.columns for arm in arms)}
     ordered = tuple(State(s) if isinstance(s, str) else s for s in states)
     for needed in ("title", "budget"):
         if needed not in rules:
@@ -303,6 +325,13 @@ RULES: dict[str, Rule] = {
     "epoch_word": text(200, least=1),
     "photos_from_web": switch,
     "by_lot": whole(0, environments.MOST_ARMS),  # fewer than the budget, _check_people sees to it
+    "hide_state": switch,
+    "hide_description": switch,
+    "show_id": switch,
+    "why": text(2_000),
+    "quota": whole(0, 10**6),
+    "completion_code": text(200),
+    "tell_results": switch,
 }
 
 
@@ -377,6 +406,14 @@ def check_name(annotator: str) -> str:
         raise StudyError(f"the annotator's name is longer than {_LONGEST_NAME} characters")
     check_text("the annotator's name", name)
     return name
+
+
+def check_participant(given: str) -> str | None:
+    """A panel's id of a person as it is kept, None where there is none."""
+    if len(given) > _LONGEST_NAME:
+        raise StudyError(f"the participant's id is longer than {_LONGEST_NAME} characters")
+    check_text("the participant's id", given)
+    return given.strip() or None
 
 
 def _check_names(what: str, names: list[str]) -> None:

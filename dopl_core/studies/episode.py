@@ -15,6 +15,7 @@ from dopl_core.studies.config import StudyConfig, bandit_of, groups_of, learner_
 from dopl_core.studies.history import Move
 
 PRACTICE = 3  # duels that a person begins with
+_SOME = 8  # arms of each state that they may be about
 
 _COUNTS = (
     "visits",
@@ -147,8 +148,44 @@ def sitting_duels(config: StudyConfig) -> IntArray:
 
 
 def practice_duels(config: StudyConfig) -> IntArray:
-    """Up to three duels [D, 4] whose better side is plain; none where all are in one state."""
+    """Up to three duels [D, 4] whose better side is known: two that are plain, and a hard one.
+
+    None of them is against the order of the states where the owner has given one, and there are
+    fewer, or none, where too many are in one state.
+    """
     rng = generator(Stream.PRACTICE, config.seed, edition=config.edition)
+    if config.edition == 1:
+        return _first_practice_duels(config, rng)
+    if config.world == "simulated":
+        worth = bandit_of(config).rewards
+        states = np.tile(np.arange(config.n_states), (config.n_arms, 1))
+    else:
+        states = whereabouts.first_states(config)[:, None]
+        worth = states.astype(float)
+    # Some arms of each state, drawn by lot.
+    lot = rng.permutation(states.size)
+    some = [lot[states.ravel()[lot] == s][:_SOME] for s in range(config.n_states)]
+    at = rng.permutation(np.concatenate(some))
+    arm, state, worth = at // states.shape[1], states.ravel()[at], worth.ravel()[at]
+    duels: list[tuple[int, int, int, int]] = []
+    for hard in (False, False, True):
+        gap = worth[:, None] - worth  # [M, M] by how much the first is better
+        free = ~np.isin(arm, [n for duel in duels for n in duel[::2]])
+        fits = (gap > 1e-9) & (arm[:, None] != arm) & free[:, None] & free
+        if config.ordered:
+            fits &= state[:, None] > state
+        if not fits.any():
+            break
+        wanted = np.where(fits, -gap if hard else gap, -np.inf)
+        better, worse = np.unravel_index(wanted.argmax(), wanted.shape)
+        duels.append((arm[better], state[better], arm[worse], state[worse]))
+    swap = rng.random(len(duels)) < 0.5
+    pairs = np.array(duels, dtype=np.int64).reshape(-1, 4)
+    return np.where(swap[:, None], pairs[:, [2, 3, 0, 1]], pairs)
+
+
+def _first_practice_duels(config: StudyConfig, rng: np.random.Generator) -> IntArray:
+    """Those of the first edition: all of them plain."""
     if config.world == "simulated":
         rewards = bandit_of(config).rewards
         best, worst = rewards.argmax(axis=1), rewards.argmin(axis=1)

@@ -39,7 +39,12 @@ class Person:
 
 @dataclass(frozen=True)
 class Impression:
-    """A duel shown to a person, and what came of it (None while it is open)."""
+    """A duel shown to a person, and what came of it (None while it is open).
+
+    response_ms: from when the cards were painted to the click;  trip_ms: from the click before
+        until they were;  narrow: 1 where the left card stood above the right one
+    participant: the id that a panel gave in the link
+    """
 
     annotator: str
     session: int
@@ -50,6 +55,9 @@ class Impression:
     shown_at: int
     answered_at: int | None
     response_ms: int | None
+    trip_ms: int | None = None
+    narrow: int | None = None
+    participant: str | None = None
 
     @property
     def learnt(self) -> bool:

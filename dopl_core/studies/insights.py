@@ -89,7 +89,8 @@ def answers(store: Store, study: str, annotator: str | None = None) -> "pd.DataF
     frame = pd.DataFrame(rows, columns=list(bundle_csv.DUELS))
     for column in ("shown_at", "answered_at"):
         frame[column] = pd.to_datetime(frame[column], utc=True, format="ISO8601")
-    frame["response_ms"] = pd.to_numeric(frame["response_ms"])
+    for column in ("response_ms", "trip_ms", "narrow"):
+        frame[column] = pd.to_numeric(frame[column])
     return frame
 
 

@@ -243,6 +243,10 @@ def _check_log(history: History) -> None:
                 )
             if known and heard < needed[known - 1]:
                 raise HistoryError(f"{where}: the plan does not know of event {needed[known - 1]}")
+        if event.kind == "flagged" and not all(
+            isinstance(event.content.get(what), str) for what in ("comment", "arm")
+        ):
+            raise HistoryError(f"{where}: a flag without the comment and the arm it is about")
         if event.kind == "history_added" and (planned or past):
             raise HistoryError(f"{where}: past records, which come once and before the first plan")
         planned, past = planned or event.kind == "planned", past or event.kind == "history_added"
@@ -250,7 +254,7 @@ def _check_log(history: History) -> None:
 
 
 # Kinds of events that are about an impression, and the outcomes that events have.
-_OF_IMPRESSIONS = ("shown", "answered", "refused", "expired", "undone")
+_OF_IMPRESSIONS = ("shown", "answered", "refused", "expired", "undone", "flagged")
 _OUTCOMES = {"answered": ANSWERS, "refused": ANSWERS, "undone": (*ANSWERS, None)}
 
 

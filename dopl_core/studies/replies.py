@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dopl_core.studies.config import StudyConfig
+from dopl_core.studies.config import Arm, StudyConfig
 
 Status = Literal["saved", "late", "already", "taken", "too_fast"]
 
@@ -41,7 +41,7 @@ class Ask:
 
     impression: what `answer` wants to know;  duel: number of the duel
     purpose: policy, repeat or practice;  expected: the plain answer to a practice duel, else ""
-    episode, epoch: of the plan, from 1 and from 0
+    episode, epoch: that the duel is about, from 1 (0 before the first plan) and from 0
     done, total: ratings that this round (see Study.asked) has and wants
     own: the person's answers so far, practice aside;  can_undo: there is one to take back
     """
@@ -79,9 +79,14 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Finished:
-    """The study is closed, or has all the episodes that it wanted."""
+    """There will be nothing more to show.
+
+    reason: over (the study is closed, or has all the episodes that it wanted), quota (the person
+            has given all that is asked of each)
+    """
 
     own: int
+    reason: Literal["over", "quota"] = "over"
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,12 @@ class Receipt:
         return _MESSAGES[self.status]
 
 
+def name_of(config: StudyConfig, arm: Arm) -> str:
+    """What people call an arm; with its id where others are called the same."""
+    shared = arm.label.strip().casefold() in config.shared_names
+    return f"{arm.label} ({arm.id})" if shared else arm.label
+
+
 def side_of(
     config: StudyConfig, arm: int, state: int, reported: Mapping[str, dict[str, str]]
 ) -> Side:
@@ -113,7 +124,7 @@ def side_of(
     return Side(
         arm=known.id,
         number=arm,
-        label=known.label,
+        label=name_of(config, known),
         group=known.group,
         state=here.label,
         description=here.description,

@@ -20,6 +20,7 @@ from dopl_core.studies.vocabulary import EVENTS, LEARNT
 
 Row = dict[str, Any]
 
+_OF_ANSWERS = (*("outcome", "answered_at", "response_ms", "trip_ms", "narrow", "participant"),)
 _EVENT = ("annotator", "impression", "duel", "outcome", "body")
 
 
@@ -165,10 +166,10 @@ def duel(
 def impression(
     study: str, duel: int, annotator: str, session: int, shown_at: int, lease_ms: int, **said: Any
 ) -> Row:
-    """said: outcome, answered_at and response_ms of one that was answered."""
+    """said: of one that was answered, outcome, answered_at and times;  participant: of a panel."""
     row = {"study": study, "duel": duel, "annotator": annotator, "session": session}
     row |= {"shown_at": shown_at, "expires_at": shown_at + lease_ms}
-    return row | {"outcome": None, "answered_at": None, "response_ms": None} | said
+    return row | dict.fromkeys(_OF_ANSWERS) | said
 
 
 def insert(connection: Connection, table: sa.Table, rows: Sequence[Row]) -> None:

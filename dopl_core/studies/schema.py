@@ -35,6 +35,7 @@ VERSIONS = (
     "0006",
     "0007",
     "0009",
+    "0008",
 )  # oldest first; the last is ours
 
 metadata = MetaData()
@@ -195,7 +196,10 @@ impressions = Table(
     Column("expires_at", BigInteger, nullable=False),
     Column("outcome", Text),  # empty while it is open
     Column("answered_at", BigInteger),
-    Column("response_ms", Integer),
+    Column("response_ms", Integer),  # from when the cards were painted to the click
+    Column("trip_ms", Integer),  # from the click before until they were painted
+    Column("narrow", Integer),  # 1 where the left card stood above the right one, as on phones
+    Column("participant", Text),  # the id that a panel gave in the link
     _one_of("impressions", "outcome", OUTCOMES),
 )
 _LIVE = text("outcome IS NULL OR outcome <> 'undone'")

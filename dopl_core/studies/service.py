@@ -15,6 +15,8 @@ threads and processes at once. Nothing here knows of a web page.
         case Finished(): ...
     if receipt.plan_due: advance(store, study)            # slow: in a process of its own
     undo(store, study, "Ann")                             # the duel once more, or None
+    own_answers(store, study, "Ann"); change(...); flag(...)     # look back; tell the owner
+    arrival, round_end                                    # what they are told before and after
     read_lists(store, study)                              # whom to help, why, and what came of it
     observe(store, study, {"p1": "Low", "p2": None}, helped=["p1"], week=3)   # None: unknown
     report = read_report(path, config)                    # the same from CSV, with fresh columns
@@ -81,6 +83,17 @@ from dopl_core.studies.lists import (
     read_lists,
     report_words,
 )
+from dopl_core.studies.own import (
+    Arrival,
+    Own,
+    RoundEnd,
+    arrival,
+    change,
+    flag,
+    flags,
+    own_answers,
+    round_end,
+)
 from dopl_core.studies.owner import change_settings, correct, join, leave, observe
 from dopl_core.studies.photos import count_photos, keep_photos, read_photos, remove_photos
 from dopl_core.studies.records import Records, read_history
@@ -92,14 +105,17 @@ from dopl_core.studies.store import Store, StoreError, StudyError, open_store
 __all__ = [
     "LIST_COLUMNS",
     "Arm",
+    "Arrival",
     "Ask",
     "CsvError",
     "Finished",
     "Helped",
     "Listed",
+    "Own",
     "Receipt",
     "Records",
     "Report",
+    "RoundEnd",
     "Side",
     "Store",
     "StoreError",
@@ -115,7 +131,9 @@ __all__ = [
     "annotators",
     "answer",
     "answers",
+    "arrival",
     "beliefs",
+    "change",
     "change_settings",
     "close_duels",
     "close_study",
@@ -127,6 +145,8 @@ __all__ = [
     "engine_for",
     "epoch_list",
     "export_bundle",
+    "flag",
+    "flags",
     "from_environment",
     "from_roster",
     "get_study",
@@ -141,6 +161,7 @@ __all__ = [
     "next_duel",
     "observe",
     "open_store",
+    "own_answers",
     "pause_study",
     "plans",
     "present_states",
@@ -154,6 +175,7 @@ __all__ = [
     "replay_bundle",
     "replay_study",
     "report_words",
+    "round_end",
     "skip_practice",
     "states_in",
     "transitions",

@@ -81,6 +81,7 @@ BEFORE = (
     .order_by(_e.seq.desc())
     .limit(1)
 )
+LAST = _with_duel.where(_of_person, _i.outcome.in_(ANSWERS)).order_by(_i.id.desc())
 _held = (
     sa.select(_i.id, _i.duel, _i.annotator, _d.purpose)
     .join_from(schema.impressions, schema.duels, _i.duel == _d.id)
@@ -114,7 +115,14 @@ ANSWER = (
         outcome=given("outcome"),
         answered_at=given("answered_at"),
         response_ms=given("response_ms"),
+        trip_ms=given("trip_ms"),
+        narrow=given("narrow"),
     )
+)
+CHANGE = (
+    sa.update(schema.impressions)
+    .where(_i.id == given("at_impression"))
+    .values(outcome=given("outcome"), answered_at=given("answered_at"))
 )
 SKIP_OPEN_PRACTICE = (
     sa.update(schema.impressions)

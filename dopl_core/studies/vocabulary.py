@@ -25,6 +25,7 @@ EVENTS = {
     "answered": True,
     "refused": False,
     "undone": True,
+    "flagged": False,
     "duels_closed": False,
     "listed": False,
     "observed": True,

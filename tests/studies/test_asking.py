@@ -231,13 +231,16 @@ def test_undo_touches_only_ones_own_answers(store: Store) -> None:
 
 def test_practice_comes_first_is_recorded_and_never_learnt(store: Store) -> None:
     study = service.create_study(store, cpap(practice=True))
+    gaps: list[int] = []
     for _ in range(3):
         found = ask(store, study, "Ann")
         assert found.purpose == "practice"
         assert found.expected in ("left", "right")
-        better = found.left if found.expected == "left" else found.right
-        assert better.state == "High adherence"
+        sides = [found.left, found.right]
+        better, worse = sides if found.expected == "left" else reversed(sides)
+        gaps.append(better.state_number - worse.state_number)
         say(store, found, found.expected)
+    assert gaps == [2, 2, 1]  # two are plain, one is hard
     assert ask(store, study, "Ann").purpose == "policy"
     assert ask(store, study, "Bob").purpose == "practice"
     assert service.load_learner(store, study).counts.total() == 0

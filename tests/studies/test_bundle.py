@@ -134,7 +134,8 @@ def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -
     ]
     assert members["duels.csv"].splitlines()[0].decode() == (
         "study,session,annotator,episode,epoch,duel,left_arm,left_state,right_arm,right_state,"
-        "purpose,outcome,winner_arm,loser_arm,shown_at,answered_at,response_ms,confidence,plan"
+        "purpose,outcome,winner_arm,loser_arm,shown_at,answered_at,response_ms,confidence,plan,"
+        "trip_ms,narrow,participant"
     )
     assert members["transitions.csv"].splitlines()[0].decode() == (
         "study,episode,epoch,arm,state,activated,next_state,source,listed,by_lot,"

@@ -95,6 +95,7 @@ def eventful(store: Store, clock: Clock) -> str:
     service.close_duels(store, study)
     if isinstance(held, Ask):
         service.answer(store, held.impression, "left")  # too late: refused
+        service.flag(store, held.impression, "Ann", "looks wrong", held.left.arm)
     service.advance(store, study)
     for week in range(5):
         play(store, study, 5, clock=clock, people=("Ann", "Bob"), seed=week)
@@ -524,7 +525,8 @@ def many_arms(members: Members, count: int = 30_000) -> bytes:
     about = json.loads(members["study.json"])
     about["config"] |= rules | {"arms": arms, "sitting": 5}
     about |= {"schema": 2, "annotators": [], "closed": [], "asked": 0, "given": 0}
-    heads = {n: members[n].splitlines(keepends=True)[0] for n in ("duels.csv", "plans.csv")}
+    heads = {"plans.csv": members["plans.csv"].splitlines(keepends=True)[0]}
+    heads["duels.csv"] = ",".join(bundle_csv.FIRST_DUELS).encode()
     heads["transitions.csv"] = ",".join(bundle_csv.FIRST_TRANSITIONS).encode()
     return zipped(heads | {"study.json": json.dumps(about).encode()})
 

@@ -5,6 +5,7 @@ So every click and every look asks again, by what this visit came in with and no
 address says meanwhile.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
@@ -24,11 +25,14 @@ class Seat:
     """A person's place at the duels of a study.
 
     is_valid: whether what they came in by still opens it
+    invited: they came by a link of their own;  participant: the id that a panel put into it
     """
 
     study: str
     name: str
     is_valid: Check
+    invited: bool = False
+    participant: str = ""
 
 
 def owner_only() -> None:
@@ -72,9 +76,18 @@ def seat() -> Seat | None:
     if invite is None:
         seats.pop(token, None)
         turn_away("This link opens nothing any more. Ask whoever sent it for a new one.")
-    found = Seat(invite.study, invite.annotator, lambda: access.who(store(), token) is not None)
+    valid = lambda: access.who(store(), token) is not None  # noqa: E731
+    found = Seat(invite.study, invite.annotator, valid, True, participant())
     seats[token] = found
     return found
+
+
+def participant() -> str:
+    """The id by which a panel knows this person, if the link has one that can be one."""
+    for name in ("participant", "PROLIFIC_PID"):
+        if found := re.fullmatch(r"[\w.@:-]{1,100}", st.query_params.get(name, "")):
+            return found[0]
+    return ""
 
 
 def is_owner() -> bool:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dopl_core import environments
 from dopl_core.studies import cards
-from pages._duels import make_trial, open_duels
+from pages._duels import open_duels, trial
 from pages._trouble import said_plainly
 from pages._who import owner_only
 
@@ -35,7 +35,7 @@ with ways[0].container(border=True, height="stretch"):
     st.markdown("Answer duels about 20 simulated CPAP patients. No set-up, nothing to read.")
     if st.button("Try it now", type="primary", width="stretch", key="try"):
         with said_plainly():
-            open_duels(make_trial())
+            open_duels(trial())
 with ways[1].container(border=True, height="stretch"):
     st.subheader("Run a study", anchor=False)
     st.markdown("Bring a roster or pick a simulated world, invite people, get this week's list.")

@@ -1,30 +1,71 @@
-// What a button's shortcut cannot do: a held key is one press, space is "can't tell" unless a
-// control has the focus, the focus stays on its side when the next duel comes, and "saved" is said
-// to those who listen.
+// What buttons cannot do by themselves: the whole card is one, a held key is one press, space is
+// "can't tell" unless a control has the focus, the focus stays on its side when the next duel comes,
+// "saved" is said to those who listen; and each answer takes along how long it took, as seen here.
 (() => {
   if (window.doplKeys) return;
   window.doplKeys = true;
-  const OURS = ["arrowleft", "arrowright", " ", "enter", "s", "t", "u"];
-  const one = (side) => document.querySelector(`[class*="st-key-${side}-"] button`);
+  const ANSWERS = { arrowleft: "left", arrowright: "right", s: "skip", t: "tie" };
+  const OURS = [...Object.keys(ANSWERS), " ", "enter", "u"];
+  const one = (which) => document.querySelector(`[class*="st-key-${which}-"] button`);
+  const number = () => Number(one("left")?.closest("[class*='st-key-left-']").className.match(/st-key-left-(\d+)/)?.[1]);
   const busy = () => document.activeElement?.closest("input, textarea, select, button, a, summary, [contenteditable], [role=dialog]");
+
+  // When the cards were painted, and how long they were on their way since the click before.
+  let seen = 0, painted = null, trip = null, clicked = null;
+  const look = () => {
+    const now = number() || 0;
+    if (now === seen) return;
+    seen = now;
+    painted = trip = null;
+    if (!now) clicked = null;  // something else is shown: that is no way there and back
+    else requestAnimationFrame(() => setTimeout(() => {
+      if (now !== seen) return;
+      painted = performance.now();
+      trip = clicked && painted - clicked;
+      clicked = null;
+    }));
+  };
+  const tell = () => {
+    clicked = performance.now();
+    if (painted === null) return;
+    const narrow = window.matchMedia("(max-width: 640px)").matches;
+    window.doplSay?.({ impression: seen, response: clicked - painted, trip, narrow });
+  };
+
   window.addEventListener("keydown", (event) => {
     if (!one("left") || event.target.closest?.("input, textarea")) return;
-    if (event.repeat && OURS.includes(event.key.toLowerCase())) {
+    const key = event.key.toLowerCase();
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
+    if (event.repeat && OURS.includes(key)) {
       event.preventDefault();
       event.stopImmediatePropagation();
-    } else if (event.key === " " && !event.ctrlKey && !event.metaKey && !event.altKey && !busy()) {
+    } else if (plain && key === " " && !busy()) {
       event.preventDefault();
       one("skip")?.click();
+    } else if (plain && ANSWERS[key] && one(ANSWERS[key])) {
+      tell();
     }
   }, true);
+
   let waiting = null;
   window.addEventListener("click", (event) => {
-    const key = event.target.closest?.("[class*='st-key-']")?.className.match(/st-key-(left|right|skip|tie)-/);
+    const at = (what) => event.target.closest?.(what);
+    const key = at("[class*='st-key-']")?.className.match(/st-key-(left|right|skip|tie)-\d/);
+    if (key && at("button")) tell();
     waiting = key && event.detail === 0 && document.activeElement?.closest("[class*='st-key-']") ? key[1] : null;
+    const card = at("[class*='st-key-card-']")?.className.match(/st-key-card-(left|right)/);
+    if (card && !at("button, a, summary, details, input") && getSelection().isCollapsed) one(card[1])?.click();
   }, true);
+
   new MutationObserver(() => {
+    look();
     document.querySelector(".st-key-note:not([aria-live])")?.setAttribute("aria-live", "polite");
+    for (const card of document.querySelectorAll("[class*='st-key-card-']:not([role])")) {
+      card.setAttribute("role", "group");
+      card.setAttribute("aria-label", card.className.includes("card-left") ? "Left card" : "Right card");
+    }
     if (!waiting || document.activeElement !== document.body) return;
     one(waiting)?.focus();
   }).observe(document.body, { childList: true, subtree: true });
+  look();
 })();

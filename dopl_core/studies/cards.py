@@ -12,6 +12,7 @@ from dopl_core.learning.streams import EDITION, Stream, generator
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.replies import Side
 
+NOT_KNOWN = "not known"
 NIGHTS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -26,7 +27,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class Chart:
-    """Numbers over time, drawn as bars, with the line they should reach where there is one."""
+    """Numbers over time, drawn as bars, with the line they should reach where there is one.
+
+    words: what is said where there are no numbers to draw
+    """
 
     caption: str
     values: tuple[float, ...]
@@ -34,6 +38,7 @@ class Chart:
     unit: str = ""
     top: float = 0.0
     line: float | None = None
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,10 +130,55 @@ def read(columns: Mapping[str, str], from_web: bool = False) -> Evidence:
                 photo = text
             else:
                 facts.append(Fact(_caption(name), "on the web, not shown"))
-        elif text:
+        else:
             facts.append(Fact(_caption(name), text))
     drawn = tuple(Chart(name, tuple(numbers)) for name, numbers in charts.items())
     return Evidence(tuple(facts), drawn, photo)
+
+
+def facing(left: Evidence, right: Evidence) -> tuple[Evidence, Evidence]:
+    """The two sides of a duel with the same facts and charts in the same order.
+
+    What is known of one side only is "not known" on the other, what is known of neither is left
+    out. Where one has numbers to draw and the other a word, the word stands in the chart's place.
+    """
+    charts = list(dict.fromkeys(c.caption for side in (left, right) for c in side.charts))
+    sides = []
+    for side in (left, right):
+        facts = {fact.label: fact for fact in side.facts if fact.value}
+        drawn = {chart.caption: chart for chart in side.charts}
+        for caption in charts:
+            said = facts.pop(caption).value if caption in facts else NOT_KNOWN
+            drawn.setdefault(caption, Chart(caption, (), words=said))
+        sides.append((facts, tuple(drawn[caption] for caption in charts), side.photo))
+    known = sides[0][0] | sides[1][0]
+    labels = dict.fromkeys(fact.label for side in (left, right) for fact in side.facts)
+    even = (
+        Evidence(
+            tuple(facts.get(one, Fact(one, NOT_KNOWN)) for one in labels if one in known),
+            drawn,
+            photo,
+        )
+        for facts, drawn, photo in sides
+    )
+    return on_one_scale(*even)
+
+
+def why_better(better: Side, worse: Side, seen: Sequence[Evidence], state_shown: bool) -> str:
+    """Why one side of a practice duel is the better one, by what its cards show.
+
+    seen: the evidence of the better and of the worse side
+    """
+    if state_shown:
+        return f"{better.state} is better than {worse.state}."
+    met, other = (sum(bool(f.holds) for f in one.facts) for one in seen)
+    if met > other:
+        return f"It meets {met} of its targets, the other {other}."
+    for mine, others in zip(seen[0].charts, seen[1].charts, strict=False):
+        if mine.caption == others.caption and sum(mine.values) > sum(others.values):
+            total, less = (f"{_short(sum(c.values))} {c.unit}".strip() for c in (mine, others))
+            return f"{mine.caption}: {total} in all, the other {less}."
+    return "That is how the owner's records have it."
 
 
 def on_one_scale(left: Evidence, right: Evidence) -> tuple[Evidence, Evidence]:
@@ -153,8 +203,8 @@ def html(chart: Chart) -> str:
         height = 100 * min(max(0.0, value) / top, 1.0)  # max takes the 0 where value is missing
         kind = "low" if chart.line is not None and value < chart.line else "met"
         bars.append(
-            f'<div class="dopl-bar {kind}"><div><b>{_short(value)}</b>'
-            f'<i style="height:{height:.1f}%"></i></div><span>{escape(label)}</span></div>'
+            f'<div class="dopl-bar {kind}"><b>{_short(value)}</b>'
+            f'<div><i style="height:{height:.1f}%"></i></div><span>{escape(label)}</span></div>'
         )
     line = ""
     if chart.line is not None:

@@ -4,6 +4,7 @@ import pytest
 from page_words import words
 
 from dopl_core import environments
+from dopl_core.learning.bandit import State
 from dopl_core.studies import access, findings, service
 
 
@@ -11,6 +12,11 @@ def press(app, start: str):
     """Press the button whose key starts so."""
     [button] = [b for b in app.button if b.key and b.key.startswith(start)]
     return button.click().run()
+
+
+def everything(app) -> str:
+    """All that was sent to the browser."""
+    return "".join(str(element.proto) for element in app._tree.main)
 
 
 def given(store, study):
@@ -54,8 +60,13 @@ def test_practice_is_answered_with_feedback_and_can_be_skipped(visit, store):
     study = service.create_study(store, service.from_environment("cpap"))
     app = visit("annotate", study=study)
     assert "Practice" in words(app)
+    pair = [t.value for t in app.text if t.value.startswith("Patient")]
     press(app, "left-")
     assert "was doing better" in words(app)
+    assert "adherence is better than" in words(app)
+    assert [t.value for t in app.text if t.value.startswith("Patient")] == pair  # it stays
+    press(app, "next-")
+    assert [t.value for t in app.text if t.value.startswith("Patient")] != pair
     app.button(key="skip-practice").click().run()
     assert "Practice" not in words(app)
     assert given(store, study) == []
@@ -103,7 +114,7 @@ def test_a_study_that_is_not_running_says_so(visit, store, study, status, say):
 
 def test_a_pause_hides_the_duel_until_one_goes_on(visit, study):
     app = visit("annotate", study=study)
-    app.button(key="pause").click().run()
+    app.button(key="to-paused").click().run()
     assert "Your answers are saved" in words(app)
     assert not [b for b in app.button if b.key.startswith("left-")]
     app.button(key="go-on").click().run()
@@ -112,8 +123,110 @@ def test_a_pause_hides_the_duel_until_one_goes_on(visit, study):
 
 def test_an_invite_says_who_answers(visit, store, study):
     token = access.invite(store, study, "Ann")
-    press(visit("annotate", invite=token), "left-")
+    app = visit("annotate", invite=token)
+    app.button(key="begin").click().run()
+    press(app, "left-")
     assert list(findings.given(service.answers(store, study)).annotator) == ["Ann"]
+
+
+def test_who_comes_first_is_told_who_asks_and_how_much_and_who_comes_back_goes_on(visit, store):
+    about = {"title": "Sleep *clinic*", "why": "We can call four.\nYou say whom.", "quota": 20}
+    config = service.from_environment("cpap", practice=False, **about)
+    token = access.invite(store, service.create_study(store, config), "Ann")
+    app = visit("annotate", invite=token)
+    assert "Sleep \\*clinic\\*" in words(app)
+    assert config.why in words(app)
+    assert "20 answers: about 3 minutes" in words(app)
+    app.button(key="begin").click().run()
+    press(app, "left-")
+    assert [b for b in visit("annotate", invite=token).button if b.key.startswith("left-")]
+
+
+def test_a_quota_ends_with_the_panels_code_for_each_participant(visit, store):
+    rules = {"practice": False, "quota": 2, "completion_code": "C0DE-7"}
+    study = service.create_study(store, service.from_environment("cpap", **rules))
+    token = access.invite(store, study, "Panel")
+    for participant in ("5f3a", "77bc"):
+        app = visit("annotate", invite=token, PROLIFIC_PID=participant)
+        app.button(key="begin").click().run()
+        for _ in range(2):
+            assert "C0DE-7" not in str([e.proto for e in app._tree.main])
+            press(app, "left-")
+        assert "Thank you!" in words(app)
+        assert [c.value for c in app.code] == ["C0DE-7"]
+    said = service.answers(store, study)
+    assert said.groupby("annotator").size().to_dict() == {"Panel 5f3a": 2, "Panel 77bc": 2}
+    assert sorted(said.participant.unique()) == ["5f3a", "77bc"]
+
+
+def test_an_answer_can_be_looked_at_and_changed(visit, store, study):
+    app = visit("annotate", study=study)
+    press(app, "left-")
+    press(app, "to-own")
+    assert "you said" in words(app)
+    press(app, "look-")
+    press(app, "change-right-")
+    assert given(store, study) == ["right"]
+    press(app, "back")
+    assert [b for b in app.button if b.key.startswith("left-")]
+
+
+def test_a_flag_is_sent_to_the_owner_who_reads_it_on_the_studys_page(visit, store, study):
+    app = visit("annotate", study=study)
+    press(app, "to-flag")
+    app.text_input(key="flag-words").input("<b>old</b> photo").run()
+    press(app, "send-flag")
+    assert "The owner will read it" in words(app)
+    assert list(service.flags(store, study).comment) == ["<b>old</b> photo"]
+
+
+def test_the_browsers_times_are_kept_and_what_cannot_be_true_is_not(visit, store, study):
+    app = visit("annotate", study=study)
+    for trip in (41, -3):
+        shown = int(next(b.key for b in app.button if b.key.startswith("left-"))[5:])
+        said = {"impression": shown, "response": 0, "trip": trip, "narrow": True}
+        app.session_state["clock"] = {"said": said}
+        press(app, "left-")
+    said = findings.given(service.answers(store, study))
+    assert said.trip_ms.fillna(-1).tolist() == [41, -1]
+    assert said.narrow.tolist() == [1, 1]
+
+
+def test_a_simulated_week_that_passes_is_said_and_a_rounds_end_too(visit, store):
+    rules = {"practice": False, "horizon": 2, "budget": 8, "tell_results": True}
+    study = service.create_study(store, service.from_environment("cpap", **rules))
+    app = visit("annotate", study=study)
+    for _ in range(7):
+        press(app, "left-")
+    assert "A week has passed; 8 were helped" in words(app).replace("\\", "")
+    for _ in range(7):
+        press(app, "left-")
+    assert "14 answers in it were yours" in words(app)
+    assert "of 60 decisions" in words(app)
+    assert "Now on the list: Patient" in words(app)
+    press(app, "go-on")
+    assert "A week has passed" in words(app)
+
+
+def test_a_hidden_state_is_nowhere_in_what_is_sent(visit, store):
+    names = ("Qz1", "Qz2", "Qz3")
+    arms = [
+        service.Arm(f"p{n}", f"P{n}", state=names[n % 3], columns={"age": str(50 + n)})
+        for n in range(9)
+    ]
+    states = [State(name, f"{name} means so") for name in names]
+    rules = {"title": "Ward", "budget": 5, "quota": 3, "question": "Who?"}
+    study = service.create_study(store, service.from_roster(arms, states, **rules))
+    token = access.invite(store, study, "Ann")
+    app = visit("annotate", invite=token)
+    for key in ("begin", "left-", "next-", "skip-practice", "left-", "to-own", "look-", "back"):
+        press(app, key)
+        assert not app.exception
+        assert "Qz" not in everything(app), key
+    for key in ("back", "to-flag", "back", "right-", "right-"):
+        press(app, key)
+        assert "Qz" not in everything(app), key
+    assert "Thank you!" in words(app)
 
 
 def test_a_link_that_is_no_invite_opens_nothing(visit, store, study):

@@ -74,6 +74,7 @@ def test_what_is_wrong_with_the_database_is_for_the_owner_and_the_log(
     token = access.invite(store, study, "Ann")
     come_in()
     app = visit("annotate", invite=token)
+    click(app, "begin")
     click(app, "left-")
     assert is_said(app, "Saved.")
     broken(monkeypatch, service, "answer", service.StoreError(secret))
@@ -88,6 +89,7 @@ def test_without_the_database_the_duel_stays_on_the_page(visit, store, study, mo
     token = access.invite(store, study, "Ann")
     come_in()
     app = visit("annotate", invite=token)
+    click(app, "begin")
     before = [b.key for b in app.button]
     with monkeypatch.context() as while_down:
         for module, name in (

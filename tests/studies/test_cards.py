@@ -112,7 +112,7 @@ def test_a_rosters_lists_of_numbers_become_charts_and_the_rest_facts():
             "note": "",
         }
     )
-    assert evidence.facts == (Fact("Age", "54"),)
+    assert evidence.facts == (Fact("Age", "54"), Fact("Note", ""))
     assert [chart.caption for chart in evidence.charts] == ["Hours", "Steps"]
     assert cards.describe(evidence.charts[0]) == "3 values: 5.5, –, 7"
     assert evidence.charts[1].values == (1.0, 2.0, 3.0)
@@ -141,6 +141,32 @@ def test_a_photo_on_the_web_is_fetched_only_if_the_owner_says_so():
 )
 def test_anything_else_in_the_photo_column_is_shown_as_text(text):
     assert cards.read({"photo": text}) == cards.Evidence((Fact("Photo", text),))
+
+
+def test_facts_face_each_other_and_what_is_missing_is_not_known():
+    left = cards.read({"age": "54", "note": "", "steps": "1 2 3", "mood": "", "hours": "7"})
+    right = cards.read({"age": "", "note": "", "steps": "", "mood": "low", "hours": "1 2 9"})
+    one, other = cards.facing(left, right)
+    assert one.facts == (Fact("Age", "54"), Fact("Mood", "not known"))
+    assert other.facts == (Fact("Age", "not known"), Fact("Mood", "low"))
+    assert [c.caption for c in one.charts] == [c.caption for c in other.charts]
+    said = {(n, c.caption): c.words for n, e in enumerate((one, other)) for c in e.charts}
+    assert said == {
+        (0, "Steps"): "",
+        (1, "Steps"): "not known",
+        (0, "Hours"): "7",
+        (1, "Hours"): "",
+    }
+
+
+def test_why_one_is_better_is_said_by_what_the_cards_show_and_not_by_a_hidden_state():
+    config = service.from_environment("cpap", seed=7)
+    better, worse = side_of(config, 4, 2, {}), side_of(config, 5, 0, {})
+    seen = [cards.evidence(config, side, 0, 0) for side in (better, worse)]
+    said = cards.why_better(better, worse, seen, state_shown=False)
+    assert said.startswith("Hours of CPAP, last seven nights: ")
+    assert "adherence" not in said
+    assert "High adherence" in cards.why_better(better, worse, seen, state_shown=True)
 
 
 def test_the_two_sides_of_a_duel_are_drawn_on_one_scale():

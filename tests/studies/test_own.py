@@ -24,7 +24,7 @@ def say(store: Store, study: str, outcome: str, name: str = "Ann") -> Ask:
 
 
 def wins(store: Store, study: str) -> list[list[float]]:
-    return service.load_learner(store, study).wins.tolist()
+    return service.load_learner(store, study).counts.wins().tolist()
 
 
 def test_an_answer_of_this_round_can_be_changed_and_counts_as_if_given_so(

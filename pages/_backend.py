@@ -1,5 +1,6 @@
 """What all visitors share: the store, the plan process, and commands that run beside the server."""
 
+import gc
 import subprocess
 import sys
 
@@ -12,7 +13,13 @@ from dopl_core.studies.plan_process import Planner
 
 @st.cache_resource(show_spinner=False)
 def store() -> service.Store:
-    """The database of all studies."""
+    """The database of all studies.
+
+    What is imported by now stays for ever: left out of collections, of which a full one would hold
+    up every click for 100 ms.
+    """
+    gc.collect()
+    gc.freeze()
     return service.open_store()
 
 

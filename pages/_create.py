@@ -11,7 +11,7 @@ from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.places import ROOT
 from dopl_core.studies import roster, service
 from dopl_core.studies.replies import side_of
-from pages import _roster
+from pages import _asked, _roster
 from pages._backend import store
 from pages._duels import show_pair
 from pages._trouble import said_plainly
@@ -94,7 +94,10 @@ def observed() -> tuple[service.StudyConfig, service.Records | None] | None:
     )
     given |= weekly()
     config = service.from_roster(
-        arms, states, **given, **rules("roster", len(arms), max(2, len(arms) // 4))
+        arms,
+        states,
+        **given,
+        **rules("roster", len(arms), max(2, len(arms) // 4), any(arm.columns for arm in arms)),
     )
     return config, past_records(config)
 
@@ -156,11 +159,12 @@ def questions(key: str, title: str, question: str, noun: str) -> dict[str, Any]:
         "instructions": st.text_area(
             "How to judge (shown to annotators)", key=f"instructions {key}", height=80
         ),
+        "why": _asked.why(key),
     }
 
 
-def rules(key: str, arms: int, budget: int) -> dict[str, Any]:
-    """How the study is played; the defaults are for human beings."""
+def rules(key: str, arms: int, budget: int, hide: bool = False) -> dict[str, Any]:
+    """How the study is played; the defaults are for human beings.  hide: states, at first"""
     left, right = st.columns(2)
     chosen: dict[str, Any] = {
         "budget": left.number_input(
@@ -170,6 +174,8 @@ def rules(key: str, arms: int, budget: int) -> dict[str, Any]:
     }
     if key == "roster":
         chosen["by_lot"] = lots(left, chosen["budget"], 0, f"lots {key}")
+    with st.expander("What annotators see"):
+        chosen |= _asked.on_cards(key, hide=hide)
     with st.expander("More choices"):
         return chosen | more_rules(key)
 
@@ -244,4 +250,4 @@ def preview(config: service.StudyConfig) -> None:
     with st.container(border=True):
         st.markdown(f"**{plain(config.question)}**")
         left, right = (side_of(config, arm, state, {}) for arm, state in pair)
-        show_pair(config, left, right, 1, 0, key="card-preview")
+        show_pair(config, left, right, 1, 0, key="preview-card")

@@ -33,6 +33,7 @@ def page(study: Study) -> None:
     if "go_to" in st.session_state:
         st.session_state.tab = st.session_state.go_to
     strip(study)
+    _study.flags(study)
     tabs = st.tabs(list(TABS), key="tab", bind="query-params")
     st.session_state.pop("go_to", None)
     for name, tab in zip(TABS, tabs, strict=True):

@@ -4,6 +4,7 @@ import streamlit as st
 
 from dopl_core.studies import service
 from dopl_core.studies.service import Study
+from pages import _asked
 from pages._backend import store
 from pages._create import lots
 from pages._done import say_done
@@ -26,6 +27,7 @@ def show(study: Study) -> None:
         "instructions": st.text_area(
             "How to judge (shown to annotators)", config.instructions, key="set instructions"
         ),
+        "why": _asked.why("set", config.why),
     }
     left, right = st.columns(2)
     chosen |= {
@@ -53,6 +55,7 @@ def show(study: Study) -> None:
             help="The web server that has a photo sees who looks at it, and when.",
         ),
     }
+    chosen |= _asked.on_cards("set", config)
     new = {name: value for name, value in chosen.items() if value != getattr(config, name)}
     if st.button("Save the settings", key="save", disabled=not new):
         with said_plainly():

@@ -64,6 +64,19 @@ def address() -> str:
     return f"{parts.scheme}://{parts.netloc}" + parts.path.rpartition("/")[0]
 
 
+def flags(study: Study) -> None:
+    """What annotators found wrong with cards, if anything."""
+    told = service.flags(store(), study.id)
+    if told.empty:
+        return
+    many = "1 card was flagged" if len(told) == 1 else f"{len(told)} cards were flagged"
+    with st.expander(f"{many} by annotators", icon=":material/flag:"):
+        for row in told.head(20).itertuples():
+            about = row.about or f"{row.left_arm} or {row.right_arm}"
+            st.text(f"{row.at:%Y-%m-%d %H:%M} {row.annotator}, about {about}: {row.comment}")
+        csv_button("All of them (CSV)", told, f"{study.id}-flags.csv")
+
+
 def rehearse(study: Study) -> None:
     """Simulated annotators play a copy, so that no made-up answer is among the real ones."""
     st.markdown(

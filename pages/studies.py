@@ -8,7 +8,7 @@ from pages import _create, _owner
 from pages._backend import planner, store
 from pages._downloads import csv_button
 from pages._duels import open_duels
-from pages._study import WAITS, act, data, invites, rehearse, status_buttons
+from pages._study import WAITS, act, data, flags, invites, rehearse, status_buttons
 from pages._trouble import said_plainly, show_trouble
 from pages._who import owner_only, owner_still
 from pages._words import plain
@@ -88,6 +88,7 @@ def simulated(study: Study) -> None:
         status_buttons(study)
         if study.waits_for == "annotators" and study.given:
             act("Go on without the missing answers", "go-on", service.close_duels, study)
+    flags(study)
     tabs = {"Whom to help now": help_now, "Invite": invites, "Rehearse": rehearse, "Data": data}
     for tab, show in zip(st.tabs(list(tabs)), tabs.values(), strict=True):
         with tab:

@@ -48,7 +48,9 @@ async def annotate(url: str, think: float, token: str) -> None:
                 poll, fragment = message.auto_rerun.interval, message.auto_rerun.fragment_id
             elif kind == "delta" and message.delta.new_element.WhichOneof("type") == "button":
                 button = message.delta.new_element.button.id
-                if found := re.search(r"(left|right)-\d+$", button):
+                if re.search("begin$|go-on$", button):
+                    await rerun(button)
+                elif found := re.search(r"(left|right)-\d+$", button):
                     buttons[found[1]], fragment = button, message.delta.fragment_id
             elif kind == "delta" and message.delta.new_element.WhichOneof("type") in TROUBLE:
                 print("trouble", flush=True)

@@ -27,23 +27,28 @@ async ([count, think]) => {
   const next = (before) => new Promise((done) => {
     const look = () => {
       const now = find('left');
+      document.querySelector('.st-key-go-on button')?.click();  // a round has ended
       if (now && now !== before) done(watch.disconnect());
     };
     const watch = new MutationObserver(look);
     watch.observe(document.body, { childList: true, subtree: true });
     look();
   });
-  const took = [];
+  const took = [], waits = [];
   for (let i = 0; i < count; i++) {
     await pause(Math.max(400, think * (0.5 + Math.random())));  // sooner is refused
     const before = find('left');
     const start = performance.now();
     find(side()).click();
+    let waited = false;
+    const rest = () => { waited ||= !!document.querySelector('.stSpinner, .stMain h3'); };
+    const moment = setInterval(rest, 10);
     await next(before);
+    clearInterval(moment);
     await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));  // drawn
-    took.push(performance.now() - start);
+    (waited ? waits : took).push(performance.now() - start);
   }
-  window.took = took;
+  window.took = [took, waits];
 }
 """
 
@@ -73,10 +78,12 @@ def main() -> None:
                 crowd = _crowd(server.url, think, them)
                 page = browser.new_context().new_page()
                 page.goto(f"{server.url}/annotate?invite={me}")
+                page.get_by_role("button", name="Begin").click(timeout=60_000)
                 page.locator("[class*='st-key-left-'] button").wait_for(timeout=60_000)
                 page.evaluate(f"(given) => {{ ({ANNOTATE})(given) }}", [clicks, think])
                 limit = 5 * clicks * think + 60_000
-                took = page.wait_for_function("window.took", timeout=limit).json_value()
+                found = page.wait_for_function("window.took", timeout=limit).json_value()
+                waits, took = found[1], found[0] + found[1]
                 page.context.close()
                 if crowd is not None:
                     crowd.kill()
@@ -86,7 +93,8 @@ def main() -> None:
                 print(
                     f"  {others + 1:2} annotators, {think / 1000:g} s to think: median {p50:.0f} "
                     f"ms, 95 % under {p95:.0f} ms, slowest {max(took):.0f} ms (of {len(took)} "
-                    f"clicks; {now.answers} answers in all, {now.episode - 1} plans)",
+                    f"clicks; {now.answers} answers in all, {now.episode - 1} plans); slowest that "
+                    f"waited for no plan and for nobody {max(found[0]):.0f} ms ({len(waits)} did)",
                     flush=True,
                 )
 

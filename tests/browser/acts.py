@@ -12,6 +12,13 @@ def open_duels(page: Page, server, study: str) -> None:
     expect(choice(page, "left")).to_be_visible()
 
 
+def come_in(page: Page, link: str) -> None:
+    """By a link, for the first time."""
+    page.goto(link)
+    page.get_by_role("button", name="Begin").click()
+    expect(choice(page, "left")).to_be_visible()
+
+
 def choice(page: Page, side: str):
     return page.locator(f"[class*='st-key-{side}-'] button")
 

@@ -198,7 +198,7 @@ def test_a_new_key_ends_the_clicks_and_looks_of_an_open_page_too(guarded):
 # --- revoked while the page is open
 
 
-@pytest.mark.parametrize("key", ["left-", "undo-", "pause"])
+@pytest.mark.parametrize("key", ["left-", "undo-", "to-paused"])
 @pytest.mark.parametrize("query", ["", "study={study}", "invite={token}", "invite=x"])
 def test_a_revoked_annotators_open_page_does_nothing_any_more(server, store, study, key, query):
     token = access.invite(store, study, "Ann")

@@ -1,29 +1,44 @@
 """Annotating in a real browser: answers count once, and none is lost."""
 
 import pytest
-from acts import answers_of, choice, expect_answers, open_duels, shown, think
+from acts import answers_of, choice, come_in, expect_answers, open_duels, shown, think
 from app_server import Server
 from playwright.sync_api import expect
 
 from dopl_core.studies import access, service
 
 
-def test_try_it_leads_to_the_tenth_answer_by_mouse(page, server, store):
+@pytest.fixture
+def no_trial(store):
+    """As if nobody had tried it."""
+    for study in service.list_studies(store):
+        if study.title.startswith("Try it"):
+            service.delete_study(store, study.id)
+
+
+def test_try_it_leads_to_the_tenth_answer_by_mouse(page, server, store, no_trial):
     page.goto(server.url)
     page.get_by_role("button", name="Try it now").click()
     page.get_by_role("button", name="Skip practice").click()
     expect_answers(page, 0)
     for count in range(1, 11):
         think(page)
-        choice(page, "left" if count % 3 else "right").click()
+        side = "left" if count % 3 else "right"
+        card = page.locator(f"[class*='st-key-card-{side}']")
+        (choice(page, side) if count % 2 else card).click()  # the whole card is the button
         expect_answers(page, count)
     study = page.url.partition("study=")[2]
     said = answers_of(store, study)
     assert list(said.outcome) == ["left", "left", "right"] * 3 + ["left"]
     assert said.response_ms.between(300, 10_000).all()
+    assert said.trip_ms[1:].between(5, 10_000).all()  # as the browser measured it
+    assert (said.narrow == 0).all()
+    page.goto(server.url)
+    page.get_by_role("button", name="Try it now").click()  # it is the same study, gone on with
+    expect_answers(page, 10)
 
 
-def test_try_it_leads_to_the_tenth_answer_by_keyboard(page, server, store):
+def test_try_it_leads_to_the_tenth_answer_by_keyboard(page, server, store, no_trial):
     page.goto(server.url)
     page.get_by_role("button", name="Try it now").focus()
     page.keyboard.press("Enter")
@@ -122,6 +137,8 @@ def test_practice_gives_feedback_does_not_count_and_comes_once(page, server, sto
         choice(page, "left").click()
         expect(page.get_by_text("was doing better")).to_be_visible()
         expect(page.locator(f".st-key-left-{before}")).to_have_count(0)
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("was doing better")).to_have_count(0)
     expect_answers(page, 0)
     shown_so_far = service.answers(store, study)
     assert (shown_so_far.purpose == "practice").sum() == 3
@@ -134,7 +151,7 @@ def test_two_annotators_in_one_study_never_get_the_same_duel(browser, server, st
     for name in ("Ann", "Bo"):
         token = access.invite(store, study, name)
         page = browser.new_context().new_page()
-        page.goto(f"{server.url}/annotate?invite={token}")
+        come_in(page, f"{server.url}/annotate?invite={token}")
         expect_answers(page, 0)
         pages.append(page)
     for count in range(1, 6):
@@ -155,7 +172,7 @@ def test_whoever_waits_for_others_goes_on_by_itself_when_there_is_more(browser, 
     pages = []
     for name in ("Ann", "Bo"):
         page = browser.new_context().new_page()
-        page.goto(f"{server.url}/annotate?invite={access.invite(store, study, name)}")
+        come_in(page, f"{server.url}/annotate?invite={access.invite(store, study, name)}")
         expect_answers(page, 0)
         pages.append(page)
     ann, bo = pages
@@ -229,18 +246,55 @@ def test_a_pause_keeps_the_duel_and_the_end_has_the_persons_own_answers(page, se
     assert len(lines) == 4
 
 
-@pytest.mark.parametrize("size", [(390, 844), (360, 640)])
-def test_a_phone_shows_both_cards_one_above_the_other_and_nothing_runs_out(
-    page, server, study, size
+@pytest.mark.parametrize("size", [(390, 664), (320, 568)])
+def test_on_a_phone_a_sitting_goes_by_touch_and_shows_no_hidden_state(
+    browser, server, store, size, tmp_path
 ):
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    open_duels(page, server, study)
-    left, right = (choice(page, side).bounding_box() for side in ("left", "right"))
-    assert left["x"] == right["x"]
-    assert left["y"] + left["height"] < right["y"]
-    if size[1] > 800:
-        assert right["y"] + right["height"] < size[1]
-    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    """From the link to thank you: all that is to be touched is on the first screen."""
+    names = ("Qz1", "Qz2", "Qz3")
+    arms = [
+        service.Arm(f"p{n}", f"Person {n}", state=names[n % 3], columns={"hours": f"{n} 4 {n % 3}"})
+        for n in range(12)
+    ]
+    rules = {"title": "Ward", "budget": 5, "quota": 3, "completion_code": "C0DE"}
+    study = service.create_study(store, service.from_roster(arms, names, **rules))
+    width, height = size
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, has_touch=True, is_mobile=True
+    )
+    page, sent = context.new_page(), []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda data: sent.append(data)))
+    page.goto(f"{server.url}/annotate?invite={access.invite(store, study, 'Ann')}&participant=7b")
+    page.get_by_role("button", name="Begin").tap()
     think(page)
-    choice(page, "right").click()
-    expect_answers(page, 1)
+    choice(page, "left").tap()
+    expect(page.get_by_text("was doing better")).to_be_visible()
+    page.get_by_role("button", name="Next").tap()
+    page.get_by_role("button", name="Skip practice").tap()
+    expect(page.get_by_text("Yours so far: 0 of 3.")).to_be_visible()
+    things = [choice(page, "left"), choice(page, "right"), page.get_by_text("Yours so far")]
+    for thing in (*things, page.get_by_role("button", name="Can't tell")):
+        box = thing.bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= height
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert not page.locator("kbd:visible").count()
+    upper, lower = (page.locator(f"[class*='st-key-card-{s}']") for s in ("left", "right"))
+    assert upper.bounding_box()["y"] < lower.bounding_box()["y"]
+    for count, thing in enumerate((upper, choice(page, "right"), None), 1):
+        think(page)
+        (thing or page.get_by_role("button", name="Can't tell")).tap()
+        if count < 3:
+            expect(page.get_by_text(f"Yours so far: {count} of 3.")).to_be_visible()
+    expect(page.get_by_text("C0DE")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="My answers (CSV)").tap()
+    everything = b"".join(s if isinstance(s, bytes) else s.encode() for s in sent)
+    everything += page.content().encode() + download.value.path().read_bytes()
+    assert b"Person" in everything
+    assert b"Qz" not in everything
+    said = answers_of(store, study)
+    assert list(said.outcome) == ["left", "right", "skip"]
+    assert (said.narrow == 1).all()
+    assert set(said.participant) == {"7b"}
+    context.close()

@@ -1,7 +1,7 @@
 """The database goes away under an open page, and comes back: nobody is told what is not true."""
 
 import pytest
-from acts import answers_of, choice, expect_answers, shown, think
+from acts import answers_of, choice, come_in, expect_answers, shown, think
 from app_server import Server
 from databases import PostgreSQL, SQLite
 from playwright.sync_api import expect
@@ -34,7 +34,7 @@ def answers(server):
 
 
 def test_an_answer_that_cannot_be_saved_is_said_not_to_be_and_can_be_given_again(page, outside):
-    page.goto(outside.url + outside.link)
+    come_in(page, outside.url + outside.link)
     expect_answers(page, 0)
     think(page)
     choice(page, "left").click()
@@ -69,6 +69,7 @@ def test_a_page_opened_without_its_database_goes_on_when_it_is_back(page, outsid
     said = page.locator("body").inner_text()
     assert not [secret for secret in outside.database.secrets if secret in said]
     outside.database.start()
+    page.get_by_role("button", name="Begin").click()
     expect_answers(page, 0)
 
 

@@ -205,8 +205,8 @@ def make_study(page: Page, server, folder: Path, title: str) -> str:
     for label in CONDITIONS:
         pick(page, "States, from worst to best", label)
     page.keyboard.press("Escape")
-    expect(page.locator(".st-key-card-preview-bare-left")).to_contain_text("Ada")
-    expect(page.locator(".st-key-card-preview-bare-left .dopl-bar")).to_have_count(3)
+    expect(page.locator(".st-key-preview-card-left")).to_contain_text("Ada")
+    expect(page.locator(".st-key-preview-card-left .dopl-bar")).to_have_count(3)
     for label, text in (("Title", title), ("One of them is called a", "patient")):
         page.get_by_label(label).fill(text)
     page.get_by_role("spinbutton", name="Answers before the first list").fill("8")

@@ -6,7 +6,7 @@ import shutil
 import zipfile
 
 import pytest
-from acts import choice, expect_answers, open_duels, think
+from acts import choice, come_in, expect_answers, open_duels, think
 from playwright.sync_api import expect
 
 from dopl_core.studies import service
@@ -116,7 +116,7 @@ def test_an_invite_is_made_opens_one_page_only_and_can_be_revoked(page, browser,
     link = page.locator("code", has_text="invite=").inner_text()
     assert link.startswith(f"{server.url}/annotate?invite=")
     ann = browser.new_context().new_page()
-    ann.goto(link)
+    come_in(ann, link)
     expect_answers(ann, 0)
     expect(ann.get_by_role("navigation")).to_have_count(0)
     page.get_by_role("button", name="Revoke").click()

@@ -7,7 +7,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from acts import choice, expect_answers, open_duels, think
+from acts import choice, come_in, expect_answers, open_duels, think
 from app_server import Server
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
@@ -101,7 +101,7 @@ def test_the_app_cannot_be_framed_and_clicked(page, framed):
 
 
 def test_an_annotators_link_opens_duels_and_nothing_else(page, guarded):
-    page.goto(f"{guarded.url}/annotate?invite={guarded.invite}")
+    come_in(page, f"{guarded.url}/annotate?invite={guarded.invite}")
     expect_answers(page, 0)
     think(page)
     choice(page, "left").click()

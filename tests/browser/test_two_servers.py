@@ -93,6 +93,8 @@ class Annotator:
         element = message.delta.new_element
         if found := re.search(r"(left|right)-\d+$", element.button.id):
             buttons[found[1]], self.fragment = element.button.id, message.delta.fragment_id
+        if re.search("begin$|go-on$", element.button.id):
+            buttons["begin"], self.fragment = element.button.id, message.delta.fragment_id
         if found := re.search(r"Yours so far: (\d+)\.", str(element)):
             before, self.own = self.own, int(found[1])
             if self.clicked and before is not None and self.own == before + 1:
@@ -112,6 +114,8 @@ class Annotator:
             side = ("left", "right")[impression % 2]  # a second click says the same
             state.widget_states.widgets.add(id=buttons[side], trigger_value=True)
             self.clicked = impression, side
+        elif buttons is not None and "begin" in buttons:
+            state.widget_states.widgets.add(id=buttons["begin"], trigger_value=True)
         await self.socket.send(message.SerializeToString())
 
 

@@ -16,6 +16,9 @@ from pages._who import Seat
 from pages._words import plain
 
 CLOCK = "clock"  # the component that hands over what the browser measured
+# A turn's number is in its buttons' keys: a second click on a button that is gone hits nothing.
+# They come again, for Streamlit keeps every key, with all it leads to, as long as the tab is open.
+TURNS = 16
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Sitting:
 
     mine: poll, seconds until the board looks again by itself, or None;  note, the line under the
         cards;  reply, what the board shows;  shown, the impression on the page, and since when;
+        turn, a number that is another for each impression shown;
         taken_back, the last impression (or round) at which undo was clicked;  view, what is shown
         in place of the duel;  lesson, a practice duel that was answered;  place, the episode and
         epoch of the last duel;  passed, what is said of time that passed before an impression
@@ -96,6 +100,7 @@ def show_duel(sitting: Sitting, ask: Ask) -> None:
     mine, practice = sitting.mine, ask.purpose == "practice"
     if mine.get("shown", (0, 0.0))[0] != ask.impression:
         mine["shown"] = (ask.impression, time.monotonic())
+        mine["turn"] = (mine.get("turn", 0) + 1) % TURNS
         if not practice and ask.purpose != "repeat":
             mine["passed"] = (ask.impression, _time_passed(sitting, ask))
             mine["place"] = (ask.episode, ask.epoch)
@@ -105,12 +110,11 @@ def show_duel(sitting: Sitting, ask: Ask) -> None:
         st.info(plain(mine["passed"][1]), icon=":material/update:")
     show_pair(sitting.config, ask.left, ask.right, ask.episode, ask.epoch, study=sitting.study)
     with st.container(key="bar"):
-        with st.container(horizontal=True, key="choices"):
+        with st.container(horizontal=True, key=f"choices-{ask.impression}"):
             for which, side in (("left", ask.left), ("right", ask.right)):
-                # The impression in the key: a second click on a button that is gone hits nothing.
                 st.button(
                     plain(name_on_card(sitting.config, side)),
-                    key=f"{which}-{ask.impression}",
+                    key=f"{which}-{mine['turn']}",
                     shortcut=which.capitalize(),
                     type="primary",
                     width="stretch",
@@ -127,12 +131,12 @@ def show_duel(sitting: Sitting, ask: Ask) -> None:
 
 def _show_others(sitting: Sitting, ask: Ask) -> None:
     """All that can be done with a duel but choosing a side."""
-    number = ask.impression
-    by_key(sitting, "Can't tell", f"skip-{number}", "S", choose, ask, "skip")
+    turn = sitting.mine["turn"]
+    by_key(sitting, "Can't tell", f"skip-{turn}", "S", choose, ask, "skip")
     if sitting.config.ties_allowed:
-        by_key(sitting, "Equal", f"tie-{number}", "T", choose, ask, "tie")
+        by_key(sitting, "Equal", f"tie-{turn}", "T", choose, ask, "tie")
     if ask.can_undo:
-        by_key(sitting, "Undo", f"undo-{number}", "U", take_back, number)
+        by_key(sitting, "Undo", f"undo-{turn}", "U", take_back, ask.impression)
     if ask.purpose == "practice":
         st.button("Skip practice", key="skip-practice", on_click=clicked(sitting, skip_practice))
     else:

@@ -7,7 +7,7 @@
   const ANSWERS = { arrowleft: "left", arrowright: "right", s: "skip", t: "tie" };
   const OURS = [...Object.keys(ANSWERS), " ", "enter", "u"];
   const one = (which) => document.querySelector(`[class*="st-key-${which}-"] button`);
-  const number = () => Number(one("left")?.closest("[class*='st-key-left-']").className.match(/st-key-left-(\d+)/)?.[1]);
+  const number = () => Number(document.querySelector("[class*='st-key-choices-']")?.className.match(/st-key-choices-(\d+)/)?.[1]);
   const busy = () => document.activeElement?.closest("input, textarea, select, button, a, summary, [contenteditable], [role=dialog]");
 
   // When the cards were painted, and how long they were on their way since the click before.

@@ -256,3 +256,17 @@ def test_a_study_that_is_deleted_meanwhile_is_said_in_words(visit, store, study)
     press(app, "left-")
     assert "there is no study" in words(app)
     assert not app.exception
+
+
+def test_a_long_sitting_leaves_no_more_behind_than_a_short_one(visit, store):
+    """Streamlit keeps every key as long as a tab is open, so there must not be ever new ones."""
+    config = service.from_environment("cpap", practice=False, horizon=12)
+    app = visit("annotate", study=service.create_study(store, config))
+    keys, before = set(), ""
+    for _ in range(40):
+        [now] = [b.key for b in app.button if b.key.startswith("left-")]
+        assert now != before
+        keys |= {b.key for b in app.button}
+        press(app, "left-")
+        before = now
+    assert len(keys) < 80

@@ -25,8 +25,8 @@ def choice(page: Page, side: str):
 
 def shown(page: Page) -> str:
     """Which impression is on the page."""
-    key = choice(page, "left").locator("xpath=ancestor::*[contains(@class,'st-key-left-')]")
-    found = re.search(r"st-key-left-(\d+)", key.get_attribute("class") or "")
+    key = page.locator("[class*='st-key-choices-']")
+    found = re.search(r"st-key-choices-(\d+)", key.get_attribute("class") or "")
     assert found
     return found[1]
 

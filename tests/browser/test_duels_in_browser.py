@@ -136,7 +136,7 @@ def test_practice_gives_feedback_does_not_count_and_comes_once(page, server, sto
         think(page)
         choice(page, "left").click()
         expect(page.get_by_text("was doing better")).to_be_visible()
-        expect(page.locator(f".st-key-left-{before}")).to_have_count(0)
+        expect(page.locator(f".st-key-choices-{before}")).to_have_count(0)
         page.keyboard.press("Enter")
         expect(page.get_by_text("was doing better")).to_have_count(0)
     expect_answers(page, 0)
@@ -237,7 +237,7 @@ def test_a_pause_keeps_the_duel_and_the_end_has_the_persons_own_answers(page, se
         before = shown(page)
         think(page)
         choice(page, "left").click()
-        expect(page.locator(f".st-key-left-{before}")).to_have_count(0)
+        expect(page.locator(f".st-key-choices-{before}")).to_have_count(0)
     expect(page.get_by_text("Thank you!")).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("button", name="My answers (CSV)").click()

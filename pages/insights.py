@@ -1,11 +1,13 @@
-"""Insights: how people answer, and what the learner believes by now."""
+"""Insights: whether it works, how people answer, and what the learner believes by now."""
 
 import altair as alt
+import pandas as pd
 import streamlit as st
 
 from dopl_core.studies import findings, service
 from dopl_core.studies.csvtext import printable
 from dopl_core.studies.findings import Finding, charted
+from pages import _charts, _working
 from pages._backend import store
 from pages._downloads import csv_button
 from pages._who import owner_only
@@ -32,7 +34,16 @@ st.query_params["study"] = chosen
 study = studies[chosen]
 states = [printable(state.label) for state in study.config.states]
 
-MOST, MOST_GROUPS = 40, 8  # arms and groups in one picture; their data have them all
+MOST = 40  # arms in one picture; its data have them all
+COLUMNS = {
+    **{
+        name: st.column_config.NumberColumn(format="%d %%")
+        for name in ("left", "consistency", "agrees with others")
+    },
+    "last answer": st.column_config.DatetimeColumn(
+        format="D MMM YYYY, HH:mm", timezone=st.context.timezone
+    ),
+}
 
 
 def show(finding: Finding, name: str, chart: alt.Chart | alt.LayerChart | None) -> None:
@@ -40,7 +51,7 @@ def show(finding: Finding, name: str, chart: alt.Chart | alt.LayerChart | None) 
     with st.container(border=True, height="stretch"):
         st.markdown(f"**{plain(finding.title)}**")
         if chart is None:
-            st.dataframe(finding.data, hide_index=True)
+            st.dataframe(finding.data, hide_index=True, column_config=COLUMNS)
         elif len(finding.data):
             st.altair_chart(chart)
         if len(finding.data):
@@ -48,10 +59,6 @@ def show(finding: Finding, name: str, chart: alt.Chart | alt.LayerChart | None) 
                 "Data (CSV)", finding.data, f"{study.id}-{name}.csv", key=f"csv-{name}",
                 type="tertiary", icon=":material/download:",
             )  # fmt: skip
-
-
-def shares(name: str, title: str) -> alt.X:
-    return alt.X(name, title=title, axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
 
 
 def people() -> None:
@@ -64,7 +71,7 @@ def people() -> None:
     with left:
         found = findings.over_time(answers)
         line = alt.Chart(found.data).mark_line(interpolate="step-after")
-        time = alt.X("time:T", title="time (UTC)")
+        time = alt.X("time:T", title="your local time")
         show(found, "over-time", line.encode(time, alt.Y("answers:Q", title="answers so far")))
     with right:
         found = findings.response_times(answers)
@@ -72,97 +79,107 @@ def people() -> None:
         seconds = alt.X("from:Q", title="response time (s)", bin="binned")
         number = alt.Y("answers:Q", title="answers")
         show(found, "response-times", bars.encode(seconds, alt.X2("to:Q"), number))
-    left, right = st.columns(2)
-    with left:
-        found = findings.sides(answers)
-        axis = "share of left, 95 % interval"
-        person = alt.Y("person:N", title=None, sort=None)
-        base = alt.Chart(charted(found.data))
-        half = base.mark_rule(strokeDash=[4, 4]).encode(x=alt.datum(0.5))
-        reach = base.mark_rule(size=2).encode(shares("low:Q", axis), alt.X2("high:Q"), person)
-        dots = base.mark_point(filled=True, size=70).encode(shares("left_share:Q", axis), person)
-        show(found, "left-share", half + reach + dots)
-    with right:
-        found = findings.agreement(service.agreement(everything))
-        bars = alt.Chart(found.data).mark_bar(size=14)
-        said = shares("agreement:Q", "share of pairs of people who say the same")
-        show(found, "agreement", bars.encode(said, alt.Y("duels:Q", title="duels")))
+    show(*side_habits(answers))
+    if len(pairs := service.agreement(everything)):
+        found = findings.agreement(pairs)
+        chart = alt.Chart(found.data).mark_bar(size=14)
+        said = _charts.percent("agreement:Q", "share of pairs of people who say the same")
+        show(found, "agreement", chart.encode(said, alt.Y("duels:Q", title="duels")))
     show(findings.people(service.annotators(everything)), "people", None)
 
 
+def side_habits(answers: pd.DataFrame) -> tuple[Finding, str, alt.LayerChart]:
+    """How often everybody chose left."""
+    found = findings.sides(answers)
+    strong, ink = _charts.colours()["strong"], _charts.colours()["ink"]
+    axis, person = "share of left, 95 % range", _charts.named("person")
+    base = alt.Chart(_charts.names(found.data, "person"), height=alt.Step(26))
+    half = base.mark_rule(strokeDash=[4, 4], color=ink, opacity=0.5).encode(x=alt.datum(0.5))
+    reach = base.mark_rule(size=3, color=strong).encode(
+        _charts.percent("low:Q", axis), alt.X2("high:Q"), person
+    )
+    dots = base.mark_point(filled=True, size=70, color=strong, opacity=1).encode(
+        _charts.percent("left_share:Q", axis), person
+    )
+    return found, "left-share", half + reach + dots
+
+
 def learner() -> None:
-    now = service.load_learner(store(), study.id)
+    if now.plan is None:
+        st.markdown("The first list is yet to be made.")
+        return
     beliefs = service.beliefs(study.config, now)
     plans = service.plans(store(), study.id)
     found = findings.strengths(beliefs)
     show(found, "strengths", dots(found))
-    left, right = st.columns(2)
-    with left:
-        found = findings.changes(plans)
-        line = alt.Chart(found.data).mark_line(point=True)
-        made = alt.X("answers:Q", title="answers that the plan was made with")
-        changed = alt.Y("changed:Q", title="decisions changed", axis=alt.Axis(format="%"))
-        show(found, "changes", line.encode(made, changed))
-    with right:
-        found = findings.worth(plans)
-        line = alt.Chart(found.data).mark_line(point=True)
-        number = alt.X("plan:Q", title="plan", axis=alt.Axis(tickMinStep=1, format="d"))
-        worth = alt.Y("worth:Q", title="believed worth an epoch", scale=alt.Scale(zero=False))
-        who = alt.Color("who:N", title=None, legend=alt.Legend(orient="top"))
-        show(found, "worth", line.encode(number, worth, who))
+    found = findings.changes(plans)
+    line = alt.Chart(found.data).mark_line(point=True)
+    made = alt.X("answers:Q", title="answers that the plan was made with")
+    axis = alt.Axis(labelExpr=_charts.PERCENT)
+    changed = alt.Y("changed:Q", title="decisions changed", axis=axis)
+    show(found, "changes", line.encode(made, changed))
     found = findings.moves(service.transitions(study.config, now))
-    show(found, "transitions", grid(found))
+    for group, data in findings.by_group(found.data):
+        name = f"transitions-{group}" if group else "transitions"
+        title = f"{found.title}: {group}" if group else found.title
+        show(Finding(title, data), name, bars(data))
     show(findings.decisions(beliefs), "plan", None)
 
 
 def dots(found: Finding) -> alt.LayerChart:
-    """An arm a line (the most compared ones), its states side by side on it where there are few."""
+    """A line a state where arms hardly differ; else an arm a line, the most compared ones."""
+    axis = "strength, with its 95 % range"
+    reach, mean = alt.X("low:Q", title=axis), alt.X("mean:Q", title=axis)
+    if not findings.arms_differ(found.data):
+        data = _charts.names(findings.by_state(found.data), "state")
+        base = alt.Chart(data, height=alt.Step(36))
+        place = _charts.named("state", data.state.tolist())
+        strong = _charts.colours()["strong"]
+        return base.mark_rule(size=3, color=strong).encode(
+            reach, alt.X2("high:Q"), place
+        ) + base.mark_point(filled=True, size=80, color=strong, opacity=1).encode(mean, place)
     few = len(states) <= 4
-    data = charted(findings.most_compared(found.data, MOST))
+    data = _charts.names(findings.most_compared(found.data, MOST), "name")
     base = alt.Chart(data, height=alt.Step(9 if few else 16))
-    colour = alt.Color(
-        "state:N", sort=states, title=None, legend=alt.Legend(orient="top", columns=4)
-    )
-    arm = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelOverlap=False, grid=True))
+    scale = alt.Scale(domain=states, range=_charts.ramp(len(states)))
+    legend = _charts.legend(states)
+    colour = alt.Color("state:N", sort=states, scale=scale, title=None, legend=legend)
+    arm = _charts.named("name")
     offset = {"yOffset": alt.YOffset("state:N", sort=states)} if few else {}
-    axis = "strength over the reference (log odds of winning), 95 % interval"
-    reach = alt.X("low:Q", title=axis)
     return base.mark_rule(size=1.5).encode(
         reach, alt.X2("high:Q"), arm, colour, **offset
-    ) + base.mark_point(filled=True, size=40).encode(
-        alt.X("mean:Q", title=axis), arm, colour, **offset
-    )
+    ) + base.mark_point(filled=True, size=40, opacity=1).encode(mean, arm, colour, **offset)
 
 
-def grid(found: Finding) -> alt.FacetChart:
-    """From a state to the next: a square a chance, for each group, left alone and helped."""
-    cell = alt.Chart(
-        width=max(280, 22 * len(states)), height=alt.Step(30 if len(states) < 7 else 18)
+def bars(data: pd.DataFrame) -> alt.Chart:
+    """Where arms go next from each state, left alone and helped: a bar each, parted by chances."""
+    data = charted(data)
+    data = data.assign(
+        row=data.state.map(_charts.wrapped) + "\n(" + data.action + ")",
+        rank=data.next_state.map(states.index),
     )
-    cell = cell.encode(
-        alt.X(
-            "next_state:N",
-            sort=states,
-            title="next state",
-            axis=alt.Axis(labelLimit=110, labelAngle=0 if len(states) < 4 else -60),
-        ),
-        alt.Y("state:N", sort=states, title="state"),
+    share = alt.X(
+        "chance:Q",
+        stack="zero",
+        title=None,
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(labelExpr=_charts.PERCENT, tickCount=5),
     )
-    ramp = alt.Scale(domain=[0, 1], range=["#eef4f1", "#0a5c55"])
-    squares = cell.mark_rect().encode(alt.Color("chance:Q", scale=ramp, legend=None))
-    if len(states) < 7:
-        ink = alt.condition("datum.chance > 0.5", alt.value("white"), alt.value("black"))
-        squares += cell.mark_text().encode(alt.Text("chance:Q", format=".0%"), color=ink)
-    data = charted(found.data)
-    groups = data.group.drop_duplicates()[:MOST_GROUPS]
-    return squares.facet(
-        data=data[data.group.isin(groups)],
-        row=alt.Row("group:N", title=None, sort=None),
-        column=alt.Column("action:N", title=None, sort=["left alone", "helped"]),
-    )
+    scale = alt.Scale(domain=states, range=_charts.ramp(len(states)))
+    legend = _charts.legend(states)
+    colour = alt.Color("next_state:N", scale=scale, sort=states, title="next state", legend=legend)
+    row = _charts.named("row", data.row.drop_duplicates().tolist())
+    told = ["state", "action", "next_state", alt.Tooltip("chance:Q", format=".0%"), "visits"]
+    chart = alt.Chart(data, height=alt.Step(38)).mark_bar()
+    return chart.encode(share, row, colour, alt.Order("rank:Q"), tooltip=told)
 
 
-of_people, of_learner = st.tabs(["How people answer", "What the learner believes"])
+now = service.load_learner(store(), study.id)
+of_working, of_people, of_learner = st.tabs(
+    ["Is it working?", "How people answer", "What the learner believes"]
+)
+with of_working:
+    _working.show(study, now)
 with of_people:
     people()
 with of_learner:

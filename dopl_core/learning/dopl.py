@@ -130,6 +130,13 @@ class Dopl(Learner):
         needed = self.answers >= self.budget or DESIGNS[self.design].choose is not None
         return belief if needed else replace(belief, covariance=None, common=None)
 
+    def belief(self) -> Preferences:
+        """What the last plan was made with of the strengths, with their covariance."""
+        if self.preferences is None or self.confidence == "paper":
+            raise ValueError("strengths can be drawn from calibrated beliefs only, after a plan")
+        known = self.preferences
+        return known if known.covariance is not None else self._strengths(known.reference)
+
     def _strengths(self, reference: int | None) -> Preferences:
         warm = None if self.preferences is None else dict(self.preferences.warm)
         if warm:
@@ -176,6 +183,11 @@ class Dopl(Learner):
         matters = self._planned().occupancy.sum(axis=2).ravel()
         more = self._most_telling(self.preferences, matters, states, tree, further, rng)
         return np.concatenate([tree, more])
+
+    def telling(self, states: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """What would be asked if so many more answers were to come: [count, 4]."""
+        matters = self._planned().occupancy.sum(axis=2).ravel()
+        return self._most_telling(self.belief(), matters, states, None, count, rng)
 
     def _most_telling(
         self,

@@ -56,19 +56,30 @@ def rows(
     """
     N, S = visits.shape[:2]
     n = visits.reshape(N, -1, S)
-    few = sample(n, rng)
-    some = n[few].astype(float)
-    worth = independent_worth(some)
-    named = None if groups is None else tuple(groups[arm] for arm in few.tolist())
-    fits = [fit(some, worth, share) for share in sortings(worth[MEDIAN], named)]
-    found, shares, evidence = zip(*fits, strict=True)
-    weight = softmax(evidence, axis=-1)
-    if len(few) == N:
-        parts = [of_arms(some, *one) for one in zip(shares, found, strict=True)]
+    found, shares, weight = fits(n, groups, rng)
+    if len(shares[0]) == N:
+        moves = n.astype(float)
+        parts = [of_arms(moves, *one) for one in zip(shares, found, strict=True)]
         mean, variance = mix(weight, *_stacked(parts))
     else:
         mean, variance = in_blocks(n, weight, found)
     return mean.reshape(visits.shape), variance.reshape(visits.shape)
+
+
+def fits(
+    n: IntArray, groups: tuple[str, ...] | None, rng: np.random.Generator | None = None
+) -> tuple[tuple[Classes, ...], tuple[FloatArray, ...], FloatArray]:
+    """Each number of classes that there may be, its shares, and how likely it is.
+
+    Found from moves n [n, r, s] of all arms, or of some if there are many: shares are of these.
+    """
+    few = sample(n, rng)
+    some = n[few].astype(float)
+    worth = independent_worth(some)
+    named = None if groups is None else tuple(groups[arm] for arm in few.tolist())
+    every = [fit(some, worth, share) for share in sortings(worth[MEDIAN], named)]
+    found, shares, evidence = zip(*every, strict=True)
+    return found, shares, softmax(evidence, axis=-1)
 
 
 def in_blocks(

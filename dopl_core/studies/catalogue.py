@@ -65,6 +65,12 @@ def get_study(store: Store, study: str) -> Study:
     return found[0]
 
 
+def last_event(store: Store, study: str) -> int:
+    """The number of the last event: what was read of a study holds as long as it is the same."""
+    with store.read() as connection:
+        return int(study_row(connection, study).seq)
+
+
 def list_studies(store: Store) -> list[Study]:
     """All studies that can be read, the newest first."""
     return [one for one in _glances(store) if isinstance(one, Study)]

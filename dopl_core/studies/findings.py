@@ -23,16 +23,22 @@ class Finding:
     data: pd.DataFrame
 
 
+def percent(share: float) -> str:
+    """A share as people write it."""
+    return f"{100 * share:.0f} %"
+
+
 def reason(helped: Helped) -> str:
     """Why to help this arm now: what it changes about where the arm goes next."""
-    gains = {state: helped.if_helped[state] - helped.if_not[state] for state in helped.if_helped}
-    state = max(gains, key=lambda name: gains[name])
-    if gains[state] < 0.01:
-        return "Too little is known yet: chosen by lot, to find out."
+    before, after = helped.better_if_not, helped.better_if_helped
+    if after - before < 0.01:
+        return "Too little is known yet: on the list to find out."
     if helped.advantage <= 0:
         return "There is help to spare: nobody else gains more."
-    before, after = helped.if_not[state], helped.if_helped[state]
-    return f'Help raises the chance of "{state}" next from {before:.0%} to {after:.0%}.'
+    return (
+        "Help is believed to raise the chance to be better off next from "
+        f"{percent(before)} to {percent(after)}."
+    )
 
 
 def help_table(helped: list[Helped]) -> pd.DataFrame:
@@ -53,8 +59,9 @@ def over_time(answers: pd.DataFrame) -> Finding:
     people = answers.annotator.nunique()
     at = np.unique(np.linspace(0, len(times) - 1, min(len(times), _BINS)).astype(int))
     data = pd.DataFrame({"time": times.iloc[at].to_numpy(), "answers": at + 1})
-    who = "1 person" if people == 1 else f"{people} people"
-    return Finding(f"{len(times)} answers so far, by {who}", data)
+    who = "1 person" if people == 1 else f"{people:,} people"
+    many = "1 answer" if len(times) == 1 else f"{len(times):,} answers"
+    return Finding(f"{many} so far, by {who}", data)
 
 
 def response_times(answers: pd.DataFrame) -> Finding:
@@ -83,7 +90,9 @@ def sides(answers: pd.DataFrame) -> Finding:
         return Finding("No side was chosen yet", data)
     verdict = "no sign of a habit" if low <= 0.5 <= high else "more than chance explains"
     return Finding(
-        f"Left was chosen {share:.0%} of the time ({low:.0%} to {high:.0%}): {verdict}", data
+        f"Left was chosen {percent(share)} of the time ({percent(low)} to {percent(high)}): "
+        f"{verdict}",
+        data,
     )
 
 
@@ -92,7 +101,7 @@ def agreement(duels: pd.DataFrame) -> Finding:
     rated = duels.dropna(subset=["agreement"])
     if rated.empty:
         return Finding("No duel was rated by two people yet", rated)
-    title = f"Two people say the same {rated.agreement.mean():.0%} of the time"
+    title = f"Two people say the same {percent(rated.agreement.mean())} of the time"
     counts = rated.agreement.round(2).value_counts().sort_index()
     data = pd.DataFrame({"agreement": counts.index, "duels": counts.to_numpy()})
     return Finding(title, data)
@@ -100,7 +109,9 @@ def agreement(duels: pd.DataFrame) -> Finding:
 
 def people(annotators: pd.DataFrame) -> Finding:
     """Everybody's answers, speed, habits and consistency."""
-    data = annotators.rename(
+    shares = ["left_share", "consistency", "agreement"]
+    data = annotators.assign(**{name: (100 * annotators[name]).round() for name in shares})
+    data = data.dropna(axis="columns", how="all").rename(
         columns={
             "annotator": "person",
             "skips": "could not tell",
@@ -114,7 +125,7 @@ def people(annotators: pd.DataFrame) -> Finding:
     if checked.empty:
         return Finding("Nobody was asked the same duel twice yet", data)
     return Finding(
-        f"Asked again, people give the same answer {checked.mean():.0%} of the time", data
+        f"Asked again, people give the same answer {percent(checked.mean())} of the time", data
     )
 
 
@@ -129,7 +140,21 @@ def strengths(beliefs: pd.DataFrame) -> Finding:
     gap = float(by_state.max() - by_state.min())
     if gap < 0.02:
         return Finding("No state is believed better than another yet", data)
-    return Finding(f'"{best}" is believed to win {expit(gap):.0%} of duels with "{worst}"', data)
+    title = f'"{best}" is believed to win {percent(expit(gap))} of duels with "{worst}"'
+    return Finding(title, data)
+
+
+def arms_differ(strengths: pd.DataFrame) -> bool:
+    """Whether arms in the same state differ by more than how little is known of them."""
+    spread = strengths.groupby("state")["mean"].std().fillna(0.0)
+    return bool((spread > strengths.groupby("state").sd.mean()).any())
+
+
+def by_state(strengths: pd.DataFrame) -> pd.DataFrame:
+    """One row a state: the strengths of all arms in it, on average."""
+    numbers = ["mean", "sd", "low", "high"]
+    found = strengths.groupby("state", sort=False)[numbers].mean().reset_index()
+    return found.assign(answers=found.state.map(strengths.groupby("state").answers.sum()))
 
 
 def most_compared(strengths: pd.DataFrame, count: int) -> pd.DataFrame:
@@ -145,34 +170,34 @@ def changes(plans: pd.DataFrame) -> Finding:
         return Finding("The first plan has yet to be improved on", data)
     last = data.changed.iloc[-1]
     settled = "it has settled" if last < 0.02 else "it is still learning"
-    title = f"The last answers changed {last:.0%} of the plan's decisions: {settled}"
+    title = f"The last answers changed {percent(last)} of the plan's decisions: {settled}"
     return Finding(title, data)
-
-
-def worth(plans: pd.DataFrame) -> Finding:
-    """What each plan was believed to be worth, beside helping at random."""
-    long = plans.melt(["plan", "answers"], ["value", "random_value"], "who", "worth")
-    long["who"] = long.who.map({"value": "the plan", "random_value": "helping at random"})
-    gain = plans.value.iloc[-1] - plans.random_value.iloc[-1]
-    return Finding(f"The plan is believed to be worth {gain:.2f} an epoch over random help", long)
 
 
 def moves(transitions: pd.DataFrame) -> Finding:
-    """Where everybody goes next, left alone or helped, and where help changes most."""
-    place = ["group", "state", "next_state"]
-    wide = transitions.pivot_table("chance", place, "action", sort=False).reset_index()
-    wide["gain"] = wide.act - wide.wait
-    top = wide.loc[wide.gain.idxmax()]
+    """Where everybody is believed to go next, left alone or helped.
+
+    What help changes is no finding here: beliefs are not proof (saying.py).
+    """
     data = transitions.assign(
         action=transitions.action.map({"wait": "left alone", "act": "helped"})
     )
-    if top.gain < 0.01:
-        return Finding("Too few moves were seen to tell what help changes", data)
-    title = (
-        f'Help does most for {top.group} in "{top.state}": "{top.next_state}" next '
-        f"{top.wait:.0%} of the time without, {top.act:.0%} with help"
-    )
-    return Finding(title, data)
+    return Finding("Where everybody is believed to go next, left alone and helped", data)
+
+
+def by_group(moves: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The moves of each group where groups differ in any by a tenth; else of all, without a name.
+
+    At most eight groups: more would be no picture.
+    """
+    place = ["state", "action", "next_state"]
+    groups = [(str(name), data) for name, data in moves.groupby("group", sort=False)]
+    spread = moves.groupby(place).chance.agg(lambda chance: chance.max() - chance.min())
+    if len(groups) > 1 and spread.max() >= 0.1:
+        return groups[:8]
+    of_all = moves.groupby(place, sort=False)
+    found = of_all.agg({"chance": "mean", "sd": "mean", "visits": "sum"}).reset_index()
+    return [("", found)]
 
 
 def decisions(beliefs: pd.DataFrame) -> Finding:
@@ -222,4 +247,4 @@ def _on_one_line(cell: object) -> object:
 def _how_often(index: float) -> str:
     if index < 0.005:
         return "wait"
-    return "help" if index > 0.995 else f"help {index:.0%} of the time"
+    return "help" if index > 0.995 else f"help {percent(index)} of the time"

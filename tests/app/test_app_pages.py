@@ -151,7 +151,7 @@ def test_insights_have_titles_that_say_the_finding(visit, store, study):
     said = words(app).replace("\\", "")
     assert "6 answers so far, by 1 person" in said
     assert "Half of the answers took less than 0.8 s" in said
-    assert "Left was chosen 17% of the time" in said
+    assert "Left was chosen 17 % of the time" in said
 
 
 def test_insights_read_the_answers_once_and_fold_the_log_once(visit, store, study):
@@ -163,7 +163,7 @@ def test_insights_read_the_answers_once_and_fold_the_log_once(visit, store, stud
     )
     app = visit("insights", study=study)
     assert not app.exception
-    assert "1 answers so far" in words(app)
+    assert "1 answer so far" in words(app)
     assert len([s for s in statements if "FROM impressions" in s]) == 1
     assert len([s for s in statements if "plans.arrays" in s]) == 1
 

@@ -133,14 +133,16 @@ def test_insights_say_what_was_found(page, server, store, study):
             ask = service.next_duel(store, study, name)
             service.answer(store, ask.impression, "left", response_ms=900, too_fast_ms=0)
     page.goto(f"{server.url}/insights?study={study}")
+    expect(page.get_by_text("It is too early to tell", exact=False)).to_be_visible()
+    page.get_by_role("tab", name="How people answer").click()
     expect(page.get_by_text("20 answers so far, by 2 people")).to_be_visible()
     expect(page.get_by_text("Half of the answers took less than 0.9 s")).to_be_visible()
-    expect(page.get_by_text("Left was chosen 100% of the time")).to_be_visible()
+    expect(page.get_by_text("Left was chosen 100 % of the time")).to_be_visible()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Data (CSV)").nth(2).click()
+        page.get_by_role("tabpanel").get_by_role("button", name="Data (CSV)").nth(2).click()
     assert download.value.path().read_text().startswith("person,left_share,low,high,answers\n")
     page.get_by_role("tab", name="What the learner believes").click()
-    expect(page.get_by_text("Too few moves were seen")).to_be_visible()
+    expect(page.get_by_text("Where everybody is believed to go next")).to_be_visible()
 
 
 def test_a_rehearsal_fills_a_copy_and_leaves_the_study_alone(page, server, store, study):

@@ -8,8 +8,9 @@ from dopl_core.studies import findings
 from dopl_core.studies.insights import Helped
 
 
-def helped(act, wait, advantage=0.2):
-    return Helped("p1", "Ann", "all", "Low", 1.0, advantage, act, wait, 0.5, 0.4)
+def helped(better_if_helped, better_if_not, advantage=0.2):
+    chances = better_if_helped, better_if_not
+    return Helped("p1", "Ann", "all", "Low", 1.0, advantage, {}, {}, *chances)
 
 
 def answers(outcomes, people=None, seconds=1.0):
@@ -26,17 +27,17 @@ def answers(outcomes, people=None, seconds=1.0):
 
 
 def test_a_reason_says_what_help_changes():
-    why = findings.reason(helped({"Low": 0.4, "High": 0.6}, {"Low": 0.75, "High": 0.25}))
-    assert why == 'Help raises the chance of "High" next from 25% to 60%.'
+    why = findings.reason(helped(0.6, 0.25))
+    assert why == "Help is believed to raise the chance to be better off next from 25 % to 60 %."
 
 
 def test_a_reason_admits_that_nothing_is_known():
-    even = {"Low": 0.5, "High": 0.5}
-    assert "by lot" in findings.reason(helped(even, even))
+    assert "to find out" in findings.reason(helped(0.5, 0.5))
+    assert "to find out" in findings.reason(helped(0.3, 0.5))  # a loss is never a reason
 
 
 def test_a_reason_says_when_there_is_help_to_spare():
-    why = findings.reason(helped({"Low": 0.4, "High": 0.6}, {"Low": 0.5, "High": 0.5}, -0.1))
+    why = findings.reason(helped(0.6, 0.5, -0.1))
     assert "to spare" in why
 
 
@@ -62,7 +63,8 @@ def test_many_answers_become_few_points_that_end_at_the_last():
     found = findings.over_time(answers(["left"] * 5000))
     assert len(found.data) <= 200
     assert found.data.answers.iloc[-1] == 5000
-    assert found.title == "5000 answers so far, by 1 person"
+    assert found.title == "5,000 answers so far, by 1 person"
+    assert findings.over_time(answers(["left"])).title == "1 answer so far, by 1 person"
 
 
 def test_response_times_are_counted_once_each():
@@ -85,7 +87,7 @@ def test_strengths_say_which_state_wins():
         }
     )
     found = findings.strengths(beliefs)
-    assert found.title == '"High" is believed to win 73% of duels with "Low"'
+    assert found.title == '"High" is believed to win 73 % of duels with "Low"'
     assert np.allclose(found.data.high - found.data.low, 2 * 1.96 * 0.1)
     assert "No state" in findings.strengths(beliefs.assign(mean=0.0)).title
 
@@ -104,21 +106,36 @@ def test_arms_of_one_name_are_told_apart_and_the_most_compared_are_picked():
 
 def test_changes_say_whether_the_plan_has_settled():
     plans = pd.DataFrame({"plan": [1, 2], "answers": [0, 10], "changed": [1.0, 0.25]})
-    assert "25%" in findings.changes(plans).title
+    assert "25 %" in findings.changes(plans).title
     assert "settled" in findings.changes(plans.assign(changed=[1.0, 0.0])).title
     assert findings.changes(plans[:1]).data.empty
 
 
-def test_moves_say_where_help_does_most():
+def test_moves_claim_nothing_and_are_parted_only_where_groups_differ():
     rows = [
         ("A", "Low", action, following, chance)
         for action, chances in (("wait", (0.8, 0.2)), ("act", (0.3, 0.7)))
         for following, chance in zip(("Low", "High"), chances, strict=True)
     ]
     names = ["group", "state", "action", "next_state", "chance"]
-    found = findings.moves(pd.DataFrame(rows, columns=names))
-    assert found.title.startswith('Help does most for A in "Low": "High" next 20%')
+    one = pd.DataFrame(rows, columns=names).assign(sd=0.1, visits=2)
+    found = findings.moves(one)
+    assert "believed to go next" in found.title
     assert set(found.data.action) == {"left alone", "helped"}
+    alike = pd.concat([one, one.assign(group="B", chance=one.chance + 0.05)])
+    [(name, data)] = findings.by_group(alike)
+    assert name == ""
+    assert data.visits.tolist() == [4] * 4
+    apart = pd.concat([one, one.assign(group="B", chance=one.chance[::-1].to_numpy())])
+    assert [name for name, _ in findings.by_group(apart)] == ["A", "B"]
+
+
+def test_arms_are_shown_one_by_one_only_where_they_differ():
+    data = pd.DataFrame({"state": ["Low", "Low"], "mean": [0.0, 1.0], "answers": [1, 2]})
+    data = data.assign(low=0.0, high=1.0)
+    assert findings.arms_differ(data.assign(sd=0.1))
+    assert not findings.arms_differ(data.assign(sd=2.0))
+    assert findings.by_state(data.assign(sd=2.0))[["mean", "answers"]].values.tolist() == [[0.5, 3]]
 
 
 def test_decisions_are_a_line_an_arm_and_a_column_a_state():
@@ -130,7 +147,7 @@ def test_decisions_are_a_line_an_arm_and_a_column_a_state():
     )
     found = findings.decisions(beliefs)
     assert found.title == 'The plan helps most in "Low": 1 of 2'
-    assert list(found.data.Low) == ["help", "help 40% of the time"]
+    assert list(found.data.Low) == ["help", "help 40 % of the time"]
     assert list(found.data.High) == ["wait", "wait"]
 
 
@@ -151,7 +168,7 @@ def test_a_state_may_have_the_name_of_a_column():
         "help",
         "wait",
         "wait",
-        "help 40% of the time",
+        "help 40 % of the time",
     ]
 
 
@@ -164,5 +181,5 @@ def test_what_a_chart_says_is_on_one_line():
 
 def test_agreement_is_that_of_pairs_of_people():
     duels = pd.DataFrame({"agreement": [1.0, 0.0, np.nan]})
-    assert findings.agreement(duels).title == "Two people say the same 50% of the time"
+    assert findings.agreement(duels).title == "Two people say the same 50 % of the time"
     assert "No duel" in findings.agreement(duels[2:]).title

@@ -89,11 +89,13 @@ def in_blocks(
     likely = np.flatnonzero(weight > UNLIKELY)  # many moves make plain how many classes there are
     weight = weight[likely] / weight[likely].sum()
     mean, variance = np.empty(n.shape), np.empty(n.shape)
-    for start in range(0, len(n), MOST_AT_ONCE):
-        block = slice(start, start + MOST_AT_ONCE)
+    moved = n.any(axis=(1, 2))
+    still = np.flatnonzero(~moved)  # of these all the same is known
+    for block in (still[:1], *np.array_split(np.flatnonzero(moved), 1 + len(n) // MOST_AT_ONCE)):
         moves = n[block].astype(float)
         parts = [of_arms(moves, shares_of(moves, found[c]), found[c]) for c in likely]
         mean[block], variance[block] = mix(weight, *_stacked(parts))
+    mean[still], variance[still] = mean[still[:1]], variance[still[:1]]
     return mean, variance
 
 

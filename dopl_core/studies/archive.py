@@ -180,7 +180,7 @@ def write(store: Store, history: History) -> None:
     # Its own name in every process's store.configs: one that was deleted may have had this id, this
     # configuration, and as many other changes.
     counters["config_digest"] = secrets.token_hex(32)
-    row = rows.study(history.study, history.config, history.made_at, **counters)
+    row, made_as = rows.study(history.study, history.config, history.made_at, **counters)
     with store.write() as connection:
         try:
             connection.execute(sa.insert(schema.studies), row | {"title": history.now.title})
@@ -188,6 +188,7 @@ def write(store: Store, history: History) -> None:
             raise StudyError(
                 f'study "{history.study}" is here already: delete it first, then import'
             ) from None
+        connection.execute(sa.insert(schema.configs), made_as)
         _write_plans(connection, history)
         _write_moves(connection, history)
         duels = _write_duels(connection, history)

@@ -1,5 +1,6 @@
 """Duels and answers: what a person is shown next, what is done with what they click."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -270,7 +271,7 @@ def answered(turn: Turn, annotator: str, more: int, last: int | None) -> None:
 
 def _ask(turn: Turn, person: _Person, impression: int, duel: Record) -> Ask:
     config = turn.config
-    left, right = sides_of(turn.connection, turn.study, config, duel)
+    left, right = sides_of(turn.store, turn.connection, turn.study, config, duel)
     plain = (left.number, left.state_number, right.number, right.state_number)
     return Ask(
         impression=impression,
@@ -289,12 +290,12 @@ def _ask(turn: Turn, person: _Person, impression: int, duel: Record) -> Ask:
 
 
 def sides_of(
-    connection: Connection, study: str, config: StudyConfig, duel: Record
+    store: Store, connection: Connection, study: str, config: StudyConfig, duel: Record
 ) -> tuple[Side, Side]:
     """What is known of the two sides of a duel, as of when it was asked."""
-    known = {}
+    known: Mapping[str, dict[str, str]] = {}
     if config.world == "observed":
-        known = reported_columns(connection, study, duel.episode, duel.epoch)
+        known = reported_columns(store, connection, study, duel.episode, duel.epoch)
     return (
         side_of(config, duel.left_arm, duel.left_state, known),
         side_of(config, duel.right_arm, duel.right_state, known),

@@ -120,7 +120,7 @@ def _set_status(store: Store, study: str, status: str) -> None:
 def _glances(store: Store, study: str | None = None) -> list[Study | Unreadable]:
     """All studies, or one, in two queries however many there are."""
     s, a = schema.studies.c, schema.annotators.c
-    columns = [c for c in s if c.name not in ("config", "planner", "planner_until")]
+    columns = [c for c in s if c.name not in ("planner", "planner_until")]
     people, answers = sa.func.count(a.name), sa.func.coalesce(sa.func.sum(a.answers), 0)
     query = (
         sa.select(*columns, people.label("people"), answers.label("answers"))

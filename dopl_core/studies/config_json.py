@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, fields
 from typing import Any, NoReturn
 
 from dopl_core import environments
@@ -13,8 +13,12 @@ from dopl_core.studies.store import StudyError
 
 
 def to_json(config: StudyConfig) -> str:
-    """The configuration as JSON, the same text each time."""
-    return json.dumps(asdict(config), ensure_ascii=False, indent=1)
+    """The configuration as JSON, the same text each time; arms are many, so a line has one each."""
+    about = {field.name: getattr(config, field.name) for field in fields(config)}
+    about["states"] = [vars(state) for state in config.states]
+    arms = ",\n".join(json.dumps(vars(arm), ensure_ascii=False) for arm in about.pop("arms"))
+    rest = json.dumps(about, ensure_ascii=False, indent=1)
+    return f'{{\n "arms": [\n{arms}\n ],{rest[1:]}'
 
 
 def from_json(content: str) -> StudyConfig:

@@ -85,6 +85,7 @@ def reasons(
     worst = min(others[others != UNKNOWN], default=config.n_states)
     found = []
     drawn = set(epoch.by_lot.tolist())
+    as_urgent = set(epoch.arms[np.isin(urgency[epoch.arms], urgency[left_out])].tolist())
     for n in sorted(epoch.arms.tolist(), key=lambda arm: (arm in drawn, -urgency[arm], arm)):
         seen = last_seen(n, epoch.states, moves)
         now = 0 if seen is None else seen.state
@@ -100,7 +101,7 @@ def reasons(
                 "with_help": round(with_help, 4),
                 "without": round(without, 4),
                 "sure": round(float(ndtr((with_help - without) / max(spread, 1e-9))), 4),
-                "equal": n not in drawn and bool(np.isin(urgency[n], urgency[left_out])),
+                "equal": n not in drawn and n in as_urgent,
                 "badly_off": bool(config.ordered and UNKNOWN < epoch.states[n] <= worst),
                 "by_lot": n in drawn,
             }
@@ -233,7 +234,7 @@ def read_cards(store: Store, study: str) -> dict[str, dict[str, str]]:
     with store.read() as connection:
         row = study_row(connection, study)
         config = coming_config(store, connection, row)
-        fresh = reported_columns(connection, study, row.episode, row.epoch + 1)
+        fresh = reported_columns(store, connection, study, row.episode, row.epoch + 1)
     return {arm.id: arm.columns | fresh.get(arm.id, {}) for arm in config.arms}
 
 

@@ -93,7 +93,7 @@ def own_answers(store: Store, study: str, annotator: str, last: int = 10) -> lis
                 can_change=_can_change(row, shown),
             )
             for shown in given
-            for left, right in [sides_of(connection, study, config, shown)]
+            for left, right in [sides_of(store, connection, study, config, shown)]
         ]
 
 

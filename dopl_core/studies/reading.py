@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import sqlalchemy as sa
@@ -61,8 +61,12 @@ def read_configs(store: Store, connection: Connection, rows: Sequence[Record]) -
     """Those configurations not parsed before in one query; or why one cannot be."""
     known = store.configs
     if missing := [row.id for row in rows if (row.id, row.config_digest, 0) not in known]:
-        s = schema.studies.c
-        query = sa.select(s.id, s.config_digest, s.config).where(s.id.in_(missing))
+        s, c = schema.studies.c, schema.configs.c
+        query = (
+            sa.select(s.id, s.config_digest, sa.func.coalesce(c.content, ""))
+            .join_from(schema.studies, schema.configs, c.study == s.id, isouter=True)
+            .where(s.id.in_(missing))
+        )
         for study, digest, content in connection.execute(query):
             try:
                 known[study, digest, 0] = from_json(content)
@@ -135,13 +139,32 @@ def present_epoch(connection: Connection, config: StudyConfig, row: Record) -> R
     return connection.execute(query.where(e.epoch == epoch)).one()
 
 
+_KEPT_REPORTS = 4
+
+
 def reported_columns(
-    connection: Connection, study: str, episode: int, epoch: int
-) -> dict[str, dict[str, str]]:
-    """What the owner had reported of the arms when an epoch began: arm id -> column -> text."""
-    e = schema.epochs.c
+    store: Store, connection: Connection, study: str, episode: int, epoch: int
+) -> Mapping[str, dict[str, str]]:
+    """What the owner had reported of the arms when an epoch began: arm id -> column -> text.
+
+    Of many arms that is much to read, and a report stays as it is: the last ones read are kept.
+    """
+    e, s = schema.epochs.c, schema.studies.c
     before = sa.tuple_(e.episode, e.epoch) < sa.tuple_(episode, epoch)
-    query = sa.select(e.columns).where(e.study == study, before, e.columns.is_not(None))
-    last = query.order_by(e.episode.desc(), e.epoch.desc()).limit(1)
-    content = connection.execute(last).scalar()
-    return {} if content is None else json.loads(content)
+    query = (
+        sa.select(s.config_digest, e.episode, e.epoch)
+        .join_from(schema.epochs, schema.studies, e.study == s.id)
+        .where(e.study == study, before, e.columns.is_not(None))
+        .order_by(e.episode.desc(), e.epoch.desc())
+    )
+    report = connection.execute(query.limit(1)).first()
+    if report is None:
+        return {}
+    found: Mapping[str, dict[str, str]] | None = store.reports.get(tuple(report))
+    if found is None:
+        at = sa.and_(e.study == study, e.episode == report.episode, e.epoch == report.epoch)
+        found = json.loads(connection.execute(sa.select(e.columns).where(at)).scalar_one())
+        for old in list(store.reports)[: len(store.reports) - _KEPT_REPORTS + 1]:
+            store.reports.pop(old, None)
+        store.reports[tuple(report)] = found
+    return found or {}

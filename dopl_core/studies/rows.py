@@ -24,20 +24,23 @@ _OF_ANSWERS = (*("outcome", "answered_at", "response_ms", "trip_ms", "narrow", "
 _EVENT = ("annotator", "impression", "duel", "outcome", "body")
 
 
-def study(study: str, config: StudyConfig, made_at: int, **counters: Any) -> Row:
-    """counters: status, episode, epoch, asked and given of a study that has come further."""
+def study(study: str, config: StudyConfig, made_at: int, **counters: Any) -> tuple[Row, Row]:
+    """The rows of a study, and of its configuration.
+
+    counters: status, episode, epoch, asked and given of a study that has come further
+    """
     content = to_json(config)
-    return {
+    row = {
         "id": study,
         "title": config.title,
         "status": "running",
-        "config": content,
         "config_digest": digest_of(content),
         "made_at": made_at,
         **dict.fromkeys(("seq", "heard", "episode", "epoch", "asked", "given"), 0),
         **dict.fromkeys(("changes", "in_force"), 0),
         **counters,
     }
+    return row, {"study": study, "content": content}
 
 
 def annotator(study: str, name: str, joined_at: int, *, practised: bool, **counters: Any) -> Row:

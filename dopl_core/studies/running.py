@@ -58,11 +58,12 @@ def create_study(store: Store, config: StudyConfig, history: Records | None = No
     if history is not None:
         learner.count_moves(*records.moves(history.text, now))
     study = f"{_slug(config.title)}-{secrets.token_hex(3)}"
-    row = rows.study(study, config, store.now())
+    row, made_as = rows.study(study, config, store.now())
     episode = None if config.sitting else begin(now, learner, first_states(now))
     plan = None if episode is None else _plan_row(episode)
     with store.write() as connection:
         connection.execute(sa.insert(schema.studies), row)
+        connection.execute(sa.insert(schema.configs), made_as)
         turn = Turn(store, connection, study_row(connection, study))
         turn.append("made", body={"config": row["config_digest"]})
         if change is not None:
@@ -249,7 +250,8 @@ def move_on(
     fresh: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Close the epoch with what the owner reported, and open the next of the episode."""
-    known = reported_columns(turn.connection, turn.study, turn.episode, turn.epoch)
+    before = reported_columns(turn.store, turn.connection, turn.study, turn.episode, turn.epoch)
+    known = dict(before)
     known |= {arm: known.get(arm, {}) | dict(new) for arm, new in fresh.items()}
     e = schema.epochs.c
     here = sa.and_(e.study == turn.study, e.episode == turn.episode, e.epoch == turn.epoch)

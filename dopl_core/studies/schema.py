@@ -36,6 +36,7 @@ VERSIONS = (
     "0007",
     "0009",
     "0008",
+    "0010",
 )  # oldest first; the last is ours
 
 metadata = MetaData()
@@ -60,7 +61,6 @@ studies = Table(
     Column("id", Text, primary_key=True),
     Column("title", Text, nullable=False),
     Column("status", Text, nullable=False),
-    Column("config", Text, nullable=False),  # JSON, as the study was made; never changes
     Column("config_digest", Text, nullable=False),  # by which store.configs knows it
     Column("made_at", BigInteger, nullable=False),
     Column("seq", Integer, nullable=False),  # events so far
@@ -77,6 +77,15 @@ studies = Table(
     Column("planner_until", BigInteger),
     _one_of("studies", "status", STATUSES),
     CheckConstraint("given <= asked", name="studies_given"),
+)
+
+# What a study was made as: JSON, with all its arms; never changes. Not in the study's own row, for
+# that is written with every click, and SQLite writes rows whole.
+configs = Table(
+    "configs",
+    metadata,
+    _of_study(primary=True),
+    Column("content", Text, nullable=False),
 )
 
 annotators = Table(

@@ -36,7 +36,7 @@ def _now_here(*_: Any, **__: Any) -> str:
     return "NULL"
 
 
-_study = sa.select(*(c for c in _s if c.name != "config"), _Now().label("now"))
+_study = sa.select(*_s, _Now().label("now"))
 STUDY = _study.where(_s.id == given("study"))
 LOCKED_STUDY = STUDY.with_for_update()
 LOCKED_STUDY_OF = (

@@ -48,11 +48,13 @@ class Store:
 
     clock: seconds since 1970; tests move it.
     configs: parsed configurations by study, digest of the first, and number of changes since.
+    reports: columns last read of those that owners reported, by study's digest and epoch.
     """
 
     engine: Engine
     clock: Callable[[], float] = time.time
     configs: dict[tuple[str, str, int], Any] = field(default_factory=dict)
+    reports: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     # SQLite's writers poll for their turn, up to 100 ms apart; inside one process a lock is prompt.
     _turn: threading.Lock = field(default_factory=threading.Lock)
     # The SQLite file that was opened; see _check_file.

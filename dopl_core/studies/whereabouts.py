@@ -71,6 +71,7 @@ def where(
     chances = np.zeros((N, S))
     known = states[states != UNKNOWN]
     others = (np.bincount(known, minlength=S) + 1.0) / (len(known) + S)
+    acted: dict[int, IntArray] = {}  # who was helped in each of the last epochs [N]
     for arm in lost:
         seen = last_seen(int(arm), states, moves)
         if seen is None:
@@ -78,7 +79,9 @@ def where(
             continue
         chance = np.zeros(S)
         chance[seen.state] = 1.0
-        for move in moves[len(moves) - seen.ago :]:
-            chance = chance @ rows[arm, :, actions(move.acted, N)[arm]]
+        for week in range(len(moves) - seen.ago, len(moves)):
+            if week not in acted:
+                acted[week] = actions(moves[week].acted, N)
+            chance = chance @ rows[arm, :, acted[week][arm]]
         chances[arm] = chance
     return chances

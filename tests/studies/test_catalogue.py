@@ -50,9 +50,9 @@ def test_a_study_at_a_glance_counts_its_people_and_answers(store: Store) -> None
 @pytest.mark.parametrize("damage", ["[]", "3", '"words"', "{}", "{", '{"title": 1}', "null"])
 def test_a_damaged_configuration_takes_no_other_study_down(store: Store, damage: str) -> None:
     good, bad = (service.create_study(store, cpap(title=title)) for title in ("Good", "Bad"))
-    row = schema.studies.c.id == bad
+    row = schema.configs.c.study == bad
     with store.write() as connection:
-        connection.execute(sa.update(schema.studies).where(row).values(config=damage))
+        connection.execute(sa.update(schema.configs).where(row).values(content=damage))
     store.configs.clear()
     assert [study.id for study in service.list_studies(store)] == [good]
     (broken,) = service.list_unreadable(store)

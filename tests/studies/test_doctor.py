@@ -74,7 +74,7 @@ def test_a_file_that_others_may_read_is_said_and_left(tmp_path: Path) -> None:
     file.chmod(0o644)
     said, wrong = examine(f"sqlite:///{file}")
     assert wrong == {"writing"}
-    assert f"file mode 644, 0.1 MB; others may read it: chmod 600 {file}" in said["writing"]
+    assert f"file mode 644, 0.2 MB; others may read it: chmod 600 {file}" in said["writing"]
     assert file.stat().st_mode & 0o777 == 0o644
 
 
@@ -141,7 +141,8 @@ def test_leases_of_planners_are_said(url: str, study: str) -> None:
 def test_a_damaged_study_is_named(url: str, study: str) -> None:
     store = service.open_store(url)
     with store.write() as connection:
-        connection.execute(sa.update(schema.studies).values(config="{", config_digest="x"))
+        connection.execute(sa.update(schema.configs).values(content="{"))
+        connection.execute(sa.update(schema.studies).values(config_digest="x"))
     store.close()
     said, wrong = examine(url)
     assert wrong == {"studies"}

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from playing import STATES, Clock, clinic, cpap, play
 
 from dopl_core.learning.bandit import actions
-from dopl_core.studies import arrays, asking, fold, running, schema, service
+from dopl_core.studies import arrays, asking, fold, reading, running, schema, service
 from dopl_core.studies.service import Ask, Store, StudyError, Waiting
 
 
@@ -112,6 +112,25 @@ def test_reported_columns_are_on_the_cards_of_the_next_epoch(store: Store) -> No
     shown = service.next_duel(store, study, "Ann")
     assert isinstance(shown, Ask)
     assert shown.right.columns["hours"] == "9 9 9"
+
+
+def test_what_was_reported_is_read_once_and_not_taken_for_that_of_a_study_imported_anew(
+    store: Store,
+) -> None:
+    study = service.create_study(store, clinic())
+    content = service.export_bundle(store, study)
+    hours = []
+    for said in ("1 1 1", "2 2 2"):
+        service.observe(store, study, everyone(), {arm: {"hours": said} for arm in everyone()})
+        for name in ("Ann", "Bob"):
+            service.next_duel(store, study, name)
+        assert len(store.reports) == len(hours) + 1
+        with store.read() as connection:
+            known = reading.reported_columns(store, connection, study, 1, 1)
+        hours.append(known["p1"]["hours"])
+        service.delete_study(store, study)
+        service.import_bundle(store, content)
+    assert hours == ["1 1 1", "2 2 2"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from pages._trouble import safely, said_plainly, show_trouble
 from pages._who import owner_still
 from pages._words import plain
 
-AT_ONCE = 40  # of those not on the list, shown until more are asked for
+AT_ONCE = 40  # of those on the list, and of the others, shown until more are asked for
 
 
 @dataclass
@@ -56,7 +56,7 @@ def draft_of(study: Study) -> Draft:
 
 
 def on_the_list(study: Study) -> list[str]:
-    made = service.read_lists(store(), study.id)
+    made = service.read_lists(store(), study.id, last=1)
     if made and not made[-1].reported:
         return [one.id for one in made[-1].listed]
     # A list that an earlier version made is not among them.
@@ -110,11 +110,12 @@ def by_hand(study: Study, week: int) -> None:
     first = {arm: place for place, arm in enumerate(on_the_list(study))}
     listed = sorted((arm for arm in found if arm.id in first), key=lambda arm: first[arm.id])
     others = [arm for arm in found if arm.id not in first]
-    rows("On the list", listed, study, week, before)
     most = st.session_state.setdefault("report-rows", AT_ONCE)
+    rows("On the list", listed[:most], study, week, before, of=len(listed))
     rows("Everybody else", others[:most], study, week, before, of=len(others))
-    if len(others) > most:
-        st.button(f"Show {min(AT_ONCE, len(others) - most)} more", on_click=show_more, key="more")
+    left = max(len(listed), len(others)) - most
+    if left > 0:
+        st.button(f"Show {min(AT_ONCE, left)} more", on_click=show_more, key="more")
     missing = sum(arm not in draft.states for arm in before)
     said = lists.report_words(_said(draft, before), draft.states, list(first), draft.helped)
     with st.container(key="foot", horizontal=True, vertical_alignment="center"):

@@ -14,7 +14,7 @@ reader = reader_only()
 
 with said_plainly(stop=True):
     study = service.get_study(store(), reader.study)
-    made = service.read_lists(store(), study.id)
+    made = service.read_lists(store(), study.id, last=1)
 st.title(plain(study.title), anchor=False)
 if not made:
     st.markdown("There is no list yet.")

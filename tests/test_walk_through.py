@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.long
 def test_the_six_weeks_of_the_readme_run_as_written(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     found = re.search(r"## Six weeks of a clinic\n.*?```\n(.*?)```", text, re.DOTALL)

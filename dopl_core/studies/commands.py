@@ -124,7 +124,7 @@ def report(args: argparse.Namespace) -> None:
 
     store = service.open_store()
     read = service.read_report(args.file, service.get_study(store, args.study).config)
-    lists = service.read_lists(store, args.study)
+    lists = service.read_lists(store, args.study, last=1)
     if not lists:
         raise ValueError(f'study "{args.study}" has no list yet: its first sitting comes first')
     now, listed = lists[-1], [one.id for one in lists[-1].listed]
@@ -136,7 +136,7 @@ def report(args: argparse.Namespace) -> None:
         f"{service.report_words(before, read.states, listed, helped)}"
     )
     if due and service.advance(store, args.study):
-        last = service.read_lists(store, args.study)[-1]
+        [last] = service.read_lists(store, args.study, last=1)
         print(
             f"{args.study}: the list of {last.word} {last.week} is made, {len(last.listed)} to help"
         )

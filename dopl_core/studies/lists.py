@@ -84,8 +84,7 @@ def reasons(
     others = epoch.states[left_out]
     worst = min(others[others != UNKNOWN], default=config.n_states)
     found = []
-    drawn = set(epoch.by_lot.tolist())
-    as_urgent = set(epoch.arms[np.isin(urgency[epoch.arms], urgency[left_out])].tolist())
+    drawn, off_the_list = set(epoch.by_lot.tolist()), set(urgency[left_out].tolist())
     for n in sorted(epoch.arms.tolist(), key=lambda arm: (arm in drawn, -urgency[arm], arm)):
         seen = last_seen(n, epoch.states, moves)
         now = 0 if seen is None else seen.state
@@ -101,7 +100,7 @@ def reasons(
                 "with_help": round(with_help, 4),
                 "without": round(without, 4),
                 "sure": round(float(ndtr((with_help - without) / max(spread, 1e-9))), 4),
-                "equal": n not in drawn and n in as_urgent,
+                "equal": n not in drawn and urgency[n] in off_the_list,
                 "badly_off": bool(config.ordered and UNKNOWN < epoch.states[n] <= worst),
                 "by_lot": n in drawn,
             }
@@ -109,8 +108,11 @@ def reasons(
     return found
 
 
-def read_lists(store: Store, study: str) -> list[WeekList]:
-    """The lists of all weeks, the first first, with what is known of them by now."""
+def read_lists(store: Store, study: str, last: int | None = None) -> list[WeekList]:
+    """The lists of all weeks, the first first, with what is known of them by now.
+
+    last: only so many of them, the newest
+    """
     with store.read() as connection:
         row = study_row(connection, study)
         config = coming_config(store, connection, row)
@@ -118,25 +120,32 @@ def read_lists(store: Store, study: str) -> list[WeekList]:
         moves = corrected(moves, archive.read_corrections(connection, study), config)
         e = schema.events.c
         query = sa.select(e.at, e.body).where(e.study == study, e.kind == "listed")
-        made = connection.execute(query.order_by(e.seq)).all()
+        made = connection.execute(query.order_by(e.seq.desc()).limit(last)).all()
     found = []
-    for at, body in made:
+    for at, body in reversed(made):
         content = archive.from_text(body)
         move = moves[content["week"] - 1]
-        known = [_with_outcome(config, entry, move) for entry in content["list"]]
+        known = _with_outcomes(config, content["list"], move)
         reported, best = move.next_states is not None, config.states[-1].label
         found.append(WeekList(content["week"], at, known, reported, config.epoch_word, best))
     return found
 
 
-def _with_outcome(config: StudyConfig, entry: dict[str, Any], move: Move) -> Listed:
-    number = config.arm_number(entry["id"])
-    arm = config.arms[number]
-    helped, then = None, None
-    if move.next_states is not None:
-        helped = number in move.acted
-        then = state_label(config, int(move.next_states[number]))
-    return Listed(**entry, label=arm.label, group=arm.group, helped=helped, then=then)
+def _with_outcomes(
+    config: StudyConfig, entries: Sequence[dict[str, Any]], move: Move
+) -> list[Listed]:
+    """A list's entries with who they are, and what came of it where that is reported."""
+    acted = set(move.acted.tolist())
+    found = []
+    for entry in entries:
+        number = config.arm_number(entry["id"])
+        arm = config.arms[number]
+        helped, then = None, None
+        if move.next_states is not None:
+            helped = number in acted
+            then = state_label(config, int(move.next_states[number]))
+        found.append(Listed(**entry, label=arm.label, group=arm.group, helped=helped, then=then))
+    return found
 
 
 LIST_COLUMNS = ("week", "id", "name", "group", "state", "by_lot", "why", "helped", "then")

@@ -29,6 +29,11 @@ def browser_type_launch_args(browser_type_launch_args):
 
 
 @pytest.fixture(scope="session")
+def base_url():
+    """None: every test names its server. The plugin's own is in a form that pytest deprecates."""
+
+
+@pytest.fixture(scope="session")
 def browser_context_args(browser_context_args):
     return browser_context_args | {"viewport": {"width": 1280, "height": 900}}
 

@@ -149,6 +149,7 @@ def test_rows_can_be_read_while_they_are_written(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "sweep.json").read_text())[0]["episodes"] == 2000
 
 
+@pytest.mark.long
 def test_a_dask_cluster_that_loses_a_worker_gives_the_same_rows(
     whole: pd.DataFrame, tmp_path: Path, slices: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

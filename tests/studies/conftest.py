@@ -108,7 +108,8 @@ def new_postgresql(postgresql: str) -> Iterator[Callable[..., str]]:
     def make(template: str = "template1") -> str:
         name = f"test_{next(numbers)}"
         with engine.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
+            copied = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"
+            connection.exec_driver_sql(copied)  # in half the time of the default
         return postgresql.format(name)
 
     yield make

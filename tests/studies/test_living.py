@@ -367,6 +367,7 @@ class Clinic:
             return
 
 
+@pytest.mark.long
 def test_forty_weeks_of_a_clinic_replay_to_the_bit_and_survive_export_and_import(
     store: Store, clock: Clock
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
 
 from dopl_core.learning.planning.model import elp
 from dopl_core.learning.planning.problem import Floats, PlanningError, Problem
@@ -11,6 +10,8 @@ from dopl_core.learning.planning.problem import Floats, PlanningError, Problem
 
 def solve(problem: Problem) -> tuple[Floats, float, Floats]:
     """The optimal occupancy [N, S, A], the multiplier of the budget, and the bias [S, N]."""
+    from scipy.optimize import linprog  # slow to import: a third of what other commands need
+
     model = elp(problem)
     n_equal = model.n_equal
     answer = linprog(

@@ -20,6 +20,10 @@ from dopl_core.studies import access, service
 pytestmark = pytest.mark.long
 
 PEOPLE = 8
+WHOLE = (  # others are cut short, and begin again by themselves
+    ForwardMsg.FINISHED_SUCCESSFULLY,
+    ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY,
+)
 
 
 @pytest.fixture
@@ -69,7 +73,7 @@ class Annotator:
             self.address, subprotocols=["streamlit"], max_size=None, additional_headers=cookie
         ) as self.socket:
             self.page = self.fragment = ""
-            self.own, self.clicked = None, None
+            self.own = self.clicked = self.impression = None
             buttons: dict[str, str] = {}
             poll = 1.0
             await self._run()
@@ -77,20 +81,26 @@ class Annotator:
                 message = ForwardMsg.FromString(data)
                 kind = message.WhichOneof("type")
                 if kind == "new_session":
-                    self.page, buttons = message.new_session.page_script_hash, {}
+                    buttons = {}
+                elif kind == "navigation":
+                    self.page = message.navigation.page_script_hash
                 elif kind == "auto_rerun":
                     poll, self.fragment = (
                         message.auto_rerun.interval,
                         message.auto_rerun.fragment_id,
                     )
                 elif kind == "delta":
-                    self._look(message, buttons)
-                elif kind == "script_finished":
+                    await self._look(message, buttons)
+                elif kind == "script_finished" and message.script_finished in WHOLE:
                     await asyncio.sleep(self.rng.uniform(0.4, 0.6) if buttons else poll)
-                    await self._run(buttons)
+                    await self._choose(buttons)
 
-    def _look(self, message: ForwardMsg, buttons: dict[str, str]) -> None:
+    async def _look(self, message: ForwardMsg, buttons: dict[str, str]) -> None:
         element = message.delta.new_element
+        if found := re.search(r"choices-(\d+)", str(message.delta.add_block)):
+            self.impression = int(found[1])
+        if re.search("begin$|go-on$", element.button.id):
+            await self._run(element.button.id)
         if found := re.search(r"(left|right)-\d+$", element.button.id):
             buttons[found[1]], self.fragment = element.button.id, message.delta.fragment_id
         if re.search("begin$|go-on$", element.button.id):
@@ -101,7 +111,15 @@ class Annotator:
                 self.acknowledged.append(self.clicked)
                 self.clicked = None
 
-    async def _run(self, buttons: dict[str, str] | None = None) -> None:
+    async def _choose(self, buttons: dict[str, str]) -> None:
+        """Click, where there is a duel; else look again."""
+        button = ""
+        if len(buttons) == 2 and self.impression is not None:
+            side = ("left", "right")[self.impression % 2]  # a second click says the same
+            self.clicked, button = (self.impression, side), buttons[side]
+        await self._run(button)
+
+    async def _run(self, button: str = "") -> None:
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_name = (
@@ -109,13 +127,8 @@ class Annotator:
             "" if self.page else "annotate",
         )
         state.page_script_hash, state.fragment_id = self.page, self.fragment
-        if buttons is not None and len(buttons) == 2:
-            impression = int(buttons["left"].rpartition("-")[2])
-            side = ("left", "right")[impression % 2]  # a second click says the same
-            state.widget_states.widgets.add(id=buttons[side], trigger_value=True)
-            self.clicked = impression, side
-        elif buttons is not None and "begin" in buttons:
-            state.widget_states.widgets.add(id=buttons["begin"], trigger_value=True)
+        if button:
+            state.widget_states.widgets.add(id=button, trigger_value=True)
         await self.socket.send(message.SerializeToString())
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 from dopl_core.studies import csvtext, lists, service
 from dopl_core.studies.lists import Listed, WeekList
 from dopl_core.studies.service import Study, StudyConfig
-from pages import _readers
+from pages import _study
 from pages._backend import store
 from pages._done import say_done
 from pages._sheet import date, sheet
@@ -43,7 +43,7 @@ def show(study: Study) -> None:
         with st.expander("Correct a state of the roster"):
             correct(study, 0)
     with st.expander("A link for a colleague, to read the list and nothing else"):
-        _readers.share(study)
+        _study.links(study, "list", "Name of the colleague", "list?read")
 
 
 def one(config: StudyConfig, week: WeekList) -> None:

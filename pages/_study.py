@@ -37,24 +37,30 @@ def act(label: str, key: str, do: Callable[..., object], study: Study) -> None:
 
 
 def invites(study: Study) -> None:
+    """Links for annotators."""
+    links(study, "duels", "Name of the person to invite", "annotate?invite")
+
+
+def links(study: Study, opens: access.Opens, whose: str, path: str) -> None:
     """A link for each person; it is shown once, for only its hash is kept."""
-    name = st.text_input("Name of the person to invite", key="invitee")
-    if st.button("Make a link", key="invite", disabled=not name.strip()):
+    name = st.text_input(whose, key=f"whose-{opens}")
+    if st.button("Make a link", key=f"link-{opens}", disabled=not name.strip()):
         with said_plainly():
-            token = access.invite(store(), study.id, name)
-            st.markdown(f"Send this to {plain(name)}. It is shown once, and opens only duels.")
-            st.code(f"{address()}/annotate?invite={token}", language=None, wrap_lines=True)
-    for invite in access.invites(store(), study.id):
+            token = access.invite(store(), study.id, name, opens)
+            what = "only duels" if opens == "duels" else "the list and nothing else"
+            st.markdown(f"Send this to {plain(name)}. It is shown once, and opens {what}.")
+            st.code(f"{address()}/{path}={token}", language=None, wrap_lines=True)
+    for link in access.invites(store(), study.id, opens):
         row = st.container(border=True, horizontal=True, vertical_alignment="center")
-        row.text(invite.annotator, width="stretch")
-        if invite.revoked_at:
+        row.text(link.annotator, width="stretch")
+        if link.revoked_at:
             row.text("revoked")
         else:
             row.button(
                 "Revoke",
-                key=f"revoke-{invite.annotator}-{invite.made_at}",
+                key=f"revoke-{opens}-{link.annotator}-{link.made_at}",
                 on_click=safely(access.revoke),
-                args=(store(), study.id, invite.annotator),
+                args=(store(), study.id, link.annotator, opens),
             )
 
 

@@ -19,6 +19,8 @@ from pages._door import is_at_home, session_in
 
 Check = Callable[[], bool]
 
+_DEAD_LINK = "This link opens nothing any more. Ask whoever sent it for a new one."
+
 
 @dataclass(frozen=True)
 class Seat:
@@ -75,7 +77,7 @@ def seat() -> Seat | None:
         raise
     if invite is None:
         seats.pop(token, None)
-        turn_away("This link opens nothing any more. Ask whoever sent it for a new one.")
+        turn_away(_DEAD_LINK)
     valid = lambda: access.who(store(), token) is not None  # noqa: E731
     found = Seat(invite.study, invite.annotator, valid, True, participant())
     seats[token] = found
@@ -88,6 +90,16 @@ def participant() -> str:
         if found := re.fullmatch(r"[\w.@:-]{1,100}", st.query_params.get(name, "")):
             return found[0]
     return ""
+
+
+def reader_only() -> access.Invite:
+    """A page's guard: whose link to the list it is; without a valid one nobody goes on."""
+    run_the_navigation_first()
+    token = st.query_params.get("read")
+    reader = access.who(store(), token, "list") if token else None
+    if reader is None:
+        turn_away(_DEAD_LINK)
+    return reader
 
 
 def is_owner() -> bool:

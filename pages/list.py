@@ -5,9 +5,9 @@ import streamlit as st
 from dopl_core.studies import service
 from pages import _lists
 from pages._backend import store
-from pages._readers import reader_only
 from pages._sheet import sheet
 from pages._trouble import said_plainly
+from pages._who import reader_only
 from pages._words import plain
 
 reader = reader_only()

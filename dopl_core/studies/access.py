@@ -1,4 +1,4 @@
-"""Who may come in: the owner by a key, each annotator by an invite; only their hashes are kept.
+"""Who may come in: the owner by a key, annotators and colleagues by links; hashes are kept.
 
 The key is shown to the server once, for a session: a random token that a browser keeps in its
 place. Sessions end by themselves after some days, and all at once when a new key is made.
@@ -8,6 +8,7 @@ import hashlib
 import secrets
 import unicodedata
 from dataclasses import dataclass
+from typing import Literal
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -17,6 +18,8 @@ from dopl_core.studies.config import check_name
 from dopl_core.studies.reading import study_row
 from dopl_core.studies.store import Store, StudyError
 
+Opens = Literal["duels", "list"]
+
 OWNER = "Owner"  # the name under which the owner's own answers are kept
 SESSION_SECONDS = 7 * 24 * 3600
 
@@ -25,9 +28,10 @@ _MOST_SESSIONS = 50  # the oldest end when more are begun
 _keys, _invites, _sessions = schema.keys.c, schema.invites.c, schema.sessions.c
 
 # Asked at every click and every look: made once.
-_WHO = sa.select(_invites.study, _invites.annotator, _invites.made_at, _invites.revoked_at).where(
-    _invites.token_hash == sa.bindparam("token"), _invites.revoked_at.is_(None)
+_LINK = sa.select(_invites.study, _invites.annotator, _invites.made_at, _invites.revoked_at).where(
+    _invites.opens == sa.bindparam("opens")
 )
+_WHO = _LINK.where(_invites.token_hash == sa.bindparam("token"), _invites.revoked_at.is_(None))
 _SESSION = sa.select(_sessions.until).where(
     _sessions.token_hash == sa.bindparam("token"),
     _sessions.key_hash == _keys.key_hash,
@@ -37,7 +41,7 @@ _SESSION = sa.select(_sessions.until).where(
 
 @dataclass(frozen=True)
 class Invite:
-    """Somebody's link to one study; times in milliseconds since 1970."""
+    """Somebody's link to one study, to its duels or its list; times in milliseconds since 1970."""
 
     study: str
     annotator: str
@@ -108,8 +112,11 @@ def has_session(store: Store, token: str) -> bool:
     return until is not None and until > store.now()
 
 
-def invite(store: Store, study: str, annotator: str) -> str:
-    """A token for one person and one study, to be shown once; it replaces any they had."""
+def invite(store: Store, study: str, annotator: str, opens: Opens = "duels") -> str:
+    """A token for one person and one study, to be shown once; it replaces any they had.
+
+    opens: the duels, to answer them, or the list, to read it and nothing else
+    """
     annotator = check_name(annotator)
     if _looks_like(annotator) == _looks_like(OWNER):
         raise StudyError(
@@ -118,46 +125,45 @@ def invite(store: Store, study: str, annotator: str) -> str:
     token = secrets.token_urlsafe(16)
     with store.write() as connection:
         study_row(connection, study, lock=True)
-        connection.execute(_revoke(store, study, annotator))
+        connection.execute(_revoke(store, study, annotator, opens))
         row = {
             "token_hash": _hash(token),
             "study": study,
             "annotator": annotator,
             "made_at": store.now(),
+            "opens": opens,
         }
         connection.execute(sa.insert(schema.invites), row)
     return token
 
 
-def revoke(store: Store, study: str, annotator: str) -> bool:
+def revoke(store: Store, study: str, annotator: str, opens: Opens = "duels") -> bool:
     """Make somebody's link open nothing; whether there was one. Their answers stay."""
     with store.write() as connection:
         study_row(connection, study, lock=True)
-        return connection.execute(_revoke(store, study, annotator.strip())).rowcount > 0
+        return connection.execute(_revoke(store, study, annotator.strip(), opens)).rowcount > 0
 
 
-def who(store: Store, token: str) -> Invite | None:
-    """Whose link this is; None if it is nobody's, or was revoked."""
+def who(store: Store, token: str, opens: Opens = "duels") -> Invite | None:
+    """Whose link this is; None if it is nobody's, was revoked, or opens something else."""
     with store.read() as connection:
-        row = connection.execute(_WHO, {"token": _hash(token)}).one_or_none()
+        values = {"token": _hash(token), "opens": opens}
+        row = connection.execute(_WHO, values).one_or_none()
     return None if row is None else Invite(*row)
 
 
-def invites(store: Store, study: str) -> list[Invite]:
-    """The invites of a study, revoked ones too, oldest first."""
+def invites(store: Store, study: str, opens: Opens = "duels") -> list[Invite]:
+    """The links of a study, revoked ones too, oldest first."""
+    query = _LINK.where(_invites.study == study).order_by(_invites.made_at, _invites.annotator)
     with store.read() as connection:
         study_row(connection, study)
-        query = sa.select(
-            _invites.study, _invites.annotator, _invites.made_at, _invites.revoked_at
-        ).where(_invites.study == study)
-        rows = connection.execute(query.order_by(_invites.made_at, _invites.annotator))
-        return [Invite(*row) for row in rows]
+        return [Invite(*row) for row in connection.execute(query, {"opens": opens})]
 
 
-def _revoke(store: Store, study: str, annotator: str) -> sa.Update:
+def _revoke(store: Store, study: str, annotator: str, opens: Opens) -> sa.Update:
     return (
         sa.update(schema.invites)
-        .where(_invites.study == study, _invites.annotator == annotator)
+        .where(_invites.study == study, _invites.annotator == annotator, _invites.opens == opens)
         .where(_invites.revoked_at.is_(None))
         .values(revoked_at=store.now())
     )

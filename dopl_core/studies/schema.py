@@ -26,18 +26,7 @@ from sqlalchemy import (
 
 from dopl_core.studies.vocabulary import OUTCOMES, PURPOSES, STATUSES
 
-VERSIONS = (
-    "0001",
-    "0002",
-    "0003",
-    "0004",
-    "0005",
-    "0006",
-    "0007",
-    "0009",
-    "0008",
-    "0010",
-)  # oldest first; the last is ours
+VERSIONS = tuple(f"{number:04}" for number in range(1, 11))  # oldest first; the last is ours
 
 metadata = MetaData()
 
@@ -244,9 +233,10 @@ invites = Table(
     metadata,
     Column("token_hash", Text, primary_key=True),
     _of_study(),
-    Column("annotator", Text, nullable=False),
+    Column("annotator", Text, nullable=False),  # or who may read the list
     Column("made_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger),
+    Column("opens", Text, nullable=False, server_default="duels"),  # or the list, to read
 )
 
 keys = Table(
@@ -264,17 +254,6 @@ sessions = Table(
     Column("token_hash", Text, primary_key=True),
     Column("key_hash", Text, nullable=False),  # of the key that began it
     Column("until", BigInteger, nullable=False),
-)
-
-# Links to a study's list, for colleagues.
-readers = Table(
-    "readers",
-    metadata,
-    Column("token_hash", Text, primary_key=True),
-    _of_study(),
-    Column("name", Text, nullable=False),
-    Column("made_at", BigInteger, nullable=False),
-    Column("revoked_at", BigInteger),
 )
 
 # What cards show of arms beside the roster's columns; bundles do not have them.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from page_words import words
 
-from dopl_core.studies import lists, readers, service
+from dopl_core.studies import access, lists, service
 from pages import _report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -320,13 +320,13 @@ def test_settings_hold_from_the_next_list_on(visit, store, clinic):
 
 
 def test_a_reader_sees_the_list_and_nothing_else(visit, store, clinic):
-    token = readers.let_read(store, clinic, "Colleague")
+    token = access.invite(store, clinic, "Colleague", "list")
     app = visit("list", read=token)
     assert not app.exception
     assert "Week 1: 3 of 12 patients to help" in said(app).replace("*", "")
     assert not app.button
     assert not app.text_input
-    readers.revoke(store, clinic, "Colleague")
+    access.revoke(store, clinic, "Colleague", "list")
     assert "This link opens nothing any more." in said(visit("list", read=token))
 
 
@@ -339,13 +339,13 @@ def test_without_a_link_nobody_reads_a_list(visit, clinic, parameters):
 
 def test_a_link_to_read_is_shown_once_and_revoked(visit, store, clinic):
     app = open_tab(visit, clinic)
-    app.text_input(key="reader").set_value("Dr Bo").run()
-    app.button(key="let-read").click().run()
+    app.text_input(key="whose-list").set_value("Dr Bo").run()
+    app.button(key="link-list").click().run()
     token = re.search(r"/list\?read=(\S+)", app.code[0].value)[1]
-    assert readers.who_reads(store, token).name == "Dr Bo"
-    [revoke] = [key for key in keys(app.button) if key.startswith("unread-")]
+    assert access.who(store, token, "list").annotator == "Dr Bo"
+    [revoke] = [key for key in keys(app.button) if key.startswith("revoke-list-")]
     click(app, revoke)
-    assert readers.who_reads(store, token) is None
+    assert access.who(store, token, "list") is None
     assert not app.code
 
 

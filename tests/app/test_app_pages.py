@@ -114,11 +114,11 @@ def test_the_list_names_those_to_help_and_why(visit, study):
 
 def test_an_invite_link_is_shown_once_and_revoked(visit, store, study):
     app = visit("studies", study=study)
-    app.text_input(key="invitee").set_value("Ann").run()
-    app.button(key="invite").click().run()
+    app.text_input(key="whose-duels").set_value("Ann").run()
+    app.button(key="link-duels").click().run()
     token = re.search(r"/annotate\?invite=(\S+)", app.code[0].value)[1]
     assert access.who(store, token).annotator == "Ann"
-    [revoke] = [b for b in app.button if b.key and b.key.startswith("revoke-Ann")]
+    [revoke] = [b for b in app.button if b.key and b.key.startswith("revoke-duels-Ann")]
     revoke.click().run()
     assert access.who(store, token) is None
     assert not app.code

@@ -158,7 +158,7 @@ def test_trouble_with_revoking_is_said(visit, store, study, monkeypatch, say):
     token = access.invite(store, study, "Ann")
     broken(monkeypatch, access, "revoke", ERRORS[say])
     app = visit("studies", study=study)
-    click(app, "revoke-Ann")
+    click(app, "revoke-duels-Ann")
     assert is_said(app, say)
     assert access.who(store, token) is not None
 

@@ -64,6 +64,21 @@ def test_a_new_invite_replaces_the_one_before(store: Store) -> None:
     assert len(open_invites) == 1
 
 
+def test_a_link_opens_what_it_was_made_for_and_nothing_else(store: Store) -> None:
+    study = service.create_study(store, cpap())
+    duels, reading = access.invite(store, study, "Bo"), access.invite(store, study, " Bo ", "list")
+    found = access.who(store, reading, "list")
+    assert found is not None
+    assert (found.study, found.annotator, found.revoked_at) == (study, "Bo", None)
+    assert access.who(store, reading) is None
+    assert access.who(store, duels, "list") is None
+    assert access.revoke(store, study, "Bo", "list")
+    assert not access.revoke(store, study, "Bo", "list")
+    assert access.who(store, reading, "list") is None
+    assert access.who(store, duels) is not None
+    assert [len(access.invites(store, study, opens)) for opens in ("duels", "list")] == [1, 1]
+
+
 def test_no_secret_is_kept_in_the_database(store: Store) -> None:
     study = service.create_study(store, cpap())
     secrets = [access.make_owner_key(store), access.invite(store, study, "Ann")]

@@ -1,4 +1,4 @@
-"""Version 6: links by which colleagues read a study's list."""
+"""Version 6: links by which colleagues read a study's list, beside those that open duels."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,13 +8,4 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    op.create_table(
-        "readers",
-        sa.Column("token_hash", sa.Text, primary_key=True),
-        sa.Column(
-            "study", sa.Text, sa.ForeignKey("studies.id", ondelete="CASCADE"), nullable=False
-        ),
-        sa.Column("name", sa.Text, nullable=False),
-        sa.Column("made_at", sa.BigInteger, nullable=False),
-        sa.Column("revoked_at", sa.BigInteger),
-    )
+    op.add_column("invites", sa.Column("opens", sa.Text, nullable=False, server_default="duels"))

@@ -1,10 +1,10 @@
-"""Version 8: what a sitting leaves beside answers: the way there and back, phones, panels' ids."""
+"""Version 9: what a sitting leaves beside answers: the way there and back, phones, panels' ids."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0008"
-down_revision = "0009"
+revision = "0009"
+down_revision = "0008"
 
 
 def upgrade() -> None:

@@ -1,9 +1,9 @@
-"""Version 9: places of a list that are drawn by lot."""
+"""Version 8: places of a list that are drawn by lot."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0009"
+revision = "0008"
 down_revision = "0007"
 
 

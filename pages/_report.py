@@ -274,7 +274,7 @@ def send(study: Study, week: int, report: Report) -> None:
 def by_file(study: Study, week: int) -> None:
     """The same from a CSV file, with the same summary before it counts."""
     config, before = study.config, service.present_states(store(), study.id)
-    listed = on_the_list(study)
+    listed = set(on_the_list(study))
     table = [
         (arm.id, arm.label, before[arm.id], None, int(arm.id in listed))
         for arm in config.arms

@@ -84,10 +84,7 @@ def own_numbers(sitting: Sitting) -> None:
         st.metric("Your answers", len(given), width="content")
         st.metric("Median time", f"{given.response_ms.median() / 1000:.1f} s", width="content")
         st.metric("Could not tell", f"{(given.outcome == 'skip').mean():.0%}", width="content")
-    with st.container(horizontal=True):
-        act = {"on_click": clicked(sitting, open_view), "args": ("own",)}
-        st.button("Look at my last answers", key="to-own", **act)
-        csv_button("My answers (CSV)", _without_states(sitting, mine), "my-answers.csv")
+    csv_button("My answers (CSV)", _without_states(sitting, mine), "my-answers.csv")
 
 
 def _without_states(sitting: Sitting, table: pd.DataFrame) -> pd.DataFrame:
@@ -220,7 +217,7 @@ def show_round_end(sitting: Sitting) -> None:
     with st.container(horizontal=True):
         st.button("Go on", type="primary", on_click=clicked(sitting, go_on), key="go-on")
         act = {"on_click": clicked(sitting, open_view), "args": ("paused",)}
-        st.button("That is enough for now", key="to-paused", **act)
+        st.button("That is enough for now", key="enough", **act)
 
 
 def show_learnt(sitting: Sitting) -> None:

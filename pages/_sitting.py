@@ -15,7 +15,13 @@ from pages._trouble import safely
 from pages._who import Seat
 from pages._words import plain
 
-CLOCK = "clock"  # the component that hands over what the browser measured
+# Hands over what the browser measured. A value that is set in the moment of a click goes to the
+# server with it, in one message, if it is of the same fragment.
+CLOCK = "clock"
+clock = st.components.v2.component(
+    "dopl_clock",
+    js="export default ({setStateValue}) => { window.doplSay = (it) => setStateValue('said', it) }",
+)
 # A turn's number is in its buttons' keys: a second click on a button that is gone hits nothing.
 # They come again, for Streamlit keeps every key, with all it leads to, as long as the tab is open.
 TURNS = 16
@@ -92,7 +98,10 @@ def go_on(sitting: Sitting) -> None:
 
 
 def open_view(sitting: Sitting, view: str) -> None:
-    sitting.mine["view"] = view
+    """Show something else in place of the duel; a card can be flagged where there is one."""
+    duel = isinstance(sitting.mine.get("reply"), Ask) and "end" not in sitting.mine
+    if view != "flag" or duel:
+        sitting.mine["view"] = view
 
 
 def show_duel(sitting: Sitting, ask: Ask) -> None:
@@ -127,6 +136,7 @@ def show_duel(sitting: Sitting, ask: Ask) -> None:
             st.text(mine["note"] or " ")
         if not practice:
             _show_progress(sitting.config, ask)
+        clock(key=CLOCK)
 
 
 def _show_others(sitting: Sitting, ask: Ask) -> None:
@@ -139,8 +149,12 @@ def _show_others(sitting: Sitting, ask: Ask) -> None:
         by_key(sitting, "Undo", f"undo-{turn}", "U", take_back, ask.impression)
     if ask.purpose == "practice":
         st.button("Skip practice", key="skip-practice", on_click=clicked(sitting, skip_practice))
-    else:
-        for label, view in (("My answers", "own"), ("Flag", "flag"), ("Pause", "paused")):
+
+
+def show_more(sitting: Sitting) -> None:
+    """What is seldom done: beside the board, so that it is not drawn again with each duel."""
+    with st.container(horizontal=True, horizontal_alignment="center", key="more"):
+        for label, view in (("My answers", "own"), ("Flag a card", "flag"), ("Pause", "paused")):
             act = {"on_click": clicked(sitting, open_view), "args": (view,)}
             st.button(label, key=f"to-{view}", type="tertiary", **act)
 

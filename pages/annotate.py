@@ -15,9 +15,6 @@ from pages._who import Seat, seat
 from pages._words import plain
 
 KEYS = Path(__file__).parent / "keys.js"
-# A value that is set in the moment of a click goes to the server with it, in one message.
-CLOCK = "export default ({setStateValue}) => { window.doplSay = (it) => setStateValue('said', it) }"
-clock = st.components.v2.component("dopl_clock", js=CLOCK)
 
 
 def choose_study() -> None:
@@ -126,12 +123,11 @@ def draw(reply: Ask | Waiting | Finished | None) -> None:
 
 st.header(plain(sitting.config.question), anchor=False)
 board()
+_sitting.show_more(sitting)
 with st.expander("How to judge"):
     if sitting.config.instructions:
         st.text(sitting.config.instructions)
     st.markdown("Pick the one who is doing better as the cards show it, not whom you like better.")
     for state in () if sitting.config.hide_state else sitting.config.states:
         st.text(f"{state.label}: {state.description}" if state.description else state.label)
-with st.container(key="unseen"):
-    clock(key=_sitting.CLOCK)
 st.html(f"<script>{KEYS.read_text()}</script>", unsafe_allow_javascript=True)

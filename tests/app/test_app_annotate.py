@@ -183,7 +183,7 @@ def test_a_flag_is_sent_to_the_owner_who_reads_it_on_the_studys_page(visit, stor
 def test_the_browsers_times_are_kept_and_what_cannot_be_true_is_not(visit, store, study):
     app = visit("annotate", study=study)
     for trip in (41, -3):
-        shown = int(next(b.key for b in app.button if b.key.startswith("left-"))[5:])
+        shown = service.next_duel(store, study, access.OWNER).impression
         said = {"impression": shown, "response": 0, "trip": trip, "narrow": True}
         app.session_state["clock"] = {"said": said}
         press(app, "left-")

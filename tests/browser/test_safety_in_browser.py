@@ -199,6 +199,7 @@ def test_axe_finds_nothing_serious_on_any_page(browser, server, store, scheme):
     page = browser.new_context(color_scheme=scheme).new_page()
     places = {
         "": page.get_by_role("button", name="Try it now"),
+        f"annotate?invite={access.invite(store, study, 'Ann')}": page.get_by_text("Begin"),
         f"annotate?study={study}": choice(page, "left"),
         f"annotate?study={over}": page.get_by_text("Thank you!"),
         "annotate": page.get_by_role("button", name="Answer duels").first,
@@ -214,6 +215,14 @@ def test_axe_finds_nothing_serious_on_any_page(browser, server, store, scheme):
         for tab in page.get_by_role("tab").all()[1:]:
             tab.click()
             check(page, f"{place}, {tab.inner_text()}")
+    page.goto(f"{server.url}/annotate?study={study}")
+    think(page)
+    choice(page, "left").click()
+    for name in ("Next", "Skip practice", "Flag a card"):  # a lesson, a duel, a word to the owner
+        button = page.get_by_role("button", name=name)
+        expect(button).to_be_visible()
+        check(page, f"before {name}")
+        button.click()
     background = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
     assert background == {"light": "rgb(251, 250, 246)", "dark": "rgb(17, 24, 30)"}[scheme]
     page.context.close()

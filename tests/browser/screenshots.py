@@ -42,8 +42,12 @@ def main() -> None:
             page = browser.new_context(color_scheme="dark", viewport=size).new_page()
             page.goto(f"{server.url}/annotate?study={study}")
             expect(page.get_by_text("Yours so far")).to_be_visible()
-            take(page, folder / "phone.png", 844, 390)
-            take(page, folder / "dark.png", 770)
+            take(page, folder / "dark.png", 700)
+            phone = {"viewport": {"width": 390, "height": 664}, "has_touch": True}
+            page = browser.new_context(color_scheme="dark", is_mobile=True, **phone).new_page()
+            page.goto(f"{server.url}/annotate?study={study}")
+            expect(page.get_by_text("Yours so far")).to_be_visible()
+            take(page, folder / "phone.png", 664, 390)
             browser.close()
     finally:
         server.kill()
@@ -57,7 +61,7 @@ def take_all(page: Page, url: str, study: str, clinic: str, folder: Path) -> Non
     take(page, folder / "home.png", 700)
     page.goto(f"{url}/annotate?study={study}")
     expect(page.get_by_text("Yours so far")).to_be_visible()
-    take(page, folder / "annotate.png", 770)
+    take(page, folder / "annotate.png", 700)
     page.goto(f"{url}/annotate?study={clinic}")
     expect(page.get_by_text("Age:").first).to_be_visible()
     take(page, folder / "roster.png", 730)
@@ -103,7 +107,12 @@ def save(picture: bytes, path: Path) -> None:
 def make_answers(store: service.Store) -> str:
     """A CPAP study with 420 answers of four people, each duel rated by two of them."""
     config = service.from_environment(
-        "cpap", practice=False, ratings=2, repeat_every=15, title="CPAP adherence, June"
+        "cpap",
+        practice=False,
+        ratings=2,
+        repeat_every=15,
+        title="CPAP adherence, June",
+        hide_state=True,
     )
     study = service.create_study(store, config)
     rewards, rng, real = bandit_of(config).rewards, np.random.default_rng(6), store.clock

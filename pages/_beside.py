@@ -112,6 +112,8 @@ def show_own(sitting: Sitting) -> None:
     st.subheader("Your last answers", anchor=False)
     if not answers:
         st.markdown("There are none yet.")
+    with st.container(key="note"):
+        st.text(sitting.mine["note"] or " ")
     for one in answers:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             st.text(said_words(sitting, one), width="stretch")
@@ -171,17 +173,19 @@ def show_flag(sitting: Sitting, ask: service.Ask) -> None:
     names += [name_on_card(sitting.config, side) for side in (ask.left, ask.right)]
     st.subheader("Something looks wrong?", anchor=False)
     st.markdown("The owner of the study reads this, with your name.")
-    about = st.radio("Which card?", range(3), format_func=lambda n: plain(names[n]), key="about")
-    words = st.text_input("What is wrong?", max_chars=own.LONGEST_COMMENT, key="flag-words")
+    st.radio("Which card?", range(3), format_func=lambda n: plain(names[n]), key="flag-about")
+    st.text_input("What is wrong?", max_chars=own.LONGEST_COMMENT, key="flag-words")
     with st.container(horizontal=True):
-        arm = ("", ask.left.arm, ask.right.arm)[about]
-        act = {"on_click": clicked(sitting, flag), "args": (ask.impression, words, arm)}
-        st.button("Send", type="primary", key="send-flag", disabled=not words.strip(), **act)
+        act = {"on_click": clicked(sitting, flag), "args": (ask,)}
+        st.button("Send", type="primary", key="send-flag", **act)
         st.button("Back", key="back", on_click=clicked(sitting, go_on))
 
 
-def flag(sitting: Sitting, impression: int, words: str, arm: str) -> None:
-    service.flag(store(), impression, sitting.name, words, arm)
+def flag(sitting: Sitting, ask: service.Ask) -> None:
+    about = st.session_state.get("flag-about") or 0
+    words = st.session_state.get("flag-words") or ""
+    arm = ("", ask.left.arm, ask.right.arm)[about]
+    service.flag(store(), ask.impression, sitting.name, words, arm)
     go_on(sitting)
     sitting.mine["note"] = "The owner will read it. Thank you."
 

@@ -6,6 +6,7 @@ from page_words import words
 from dopl_core import environments
 from dopl_core.learning.bandit import State
 from dopl_core.studies import access, findings, service
+from pages import _duels
 
 
 def press(app, start: str):
@@ -174,10 +175,13 @@ def test_an_answer_can_be_looked_at_and_changed(visit, store, study):
 def test_a_flag_is_sent_to_the_owner_who_reads_it_on_the_studys_page(visit, store, study):
     app = visit("annotate", study=study)
     press(app, "to-flag")
+    press(app, "send-flag")
+    assert "0 characters" in words(app)
     app.text_input(key="flag-words").input("<b>old</b> photo").run()
     press(app, "send-flag")
     assert "The owner will read it" in words(app)
     assert list(service.flags(store, study).comment) == ["<b>old</b> photo"]
+    assert "<b>old</b> photo" in words(visit("studies", study=study))
 
 
 def test_the_browsers_times_are_kept_and_what_cannot_be_true_is_not(visit, store, study):
@@ -193,15 +197,17 @@ def test_the_browsers_times_are_kept_and_what_cannot_be_true_is_not(visit, store
 
 
 def test_a_simulated_week_that_passes_is_said_and_a_rounds_end_too(visit, store):
-    rules = {"practice": False, "horizon": 2, "budget": 8, "tell_results": True}
-    study = service.create_study(store, service.from_environment("cpap", **rules))
+    study = _duels.trial()
+    assert _duels.trial() == study  # one for all who try it
+    service.skip_practice(store, study, access.OWNER)
     app = visit("annotate", study=study)
     for _ in range(7):
         press(app, "left-")
     assert "A week has passed; 8 were helped" in words(app).replace("\\", "")
-    for _ in range(7):
+    for _ in range(14):
         press(app, "left-")
-    assert "14 answers in it were yours" in words(app)
+    assert "21 answers in it were yours" in words(app)
+    assert "Learnt so far" in words(app)
     assert "of 60 decisions" in words(app)
     assert "Now on the list: Patient" in words(app)
     press(app, "go-on")

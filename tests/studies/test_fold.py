@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from playing import Clock, clinic, cpap, play
+from playing import STATES, Clock, clinic, cpap, play
 
 from dopl_core.studies import arrays, fold, schema, service
 from dopl_core.studies.service import Store
@@ -189,3 +189,29 @@ def test_a_study_is_opened_by_its_configuration_as_written(sqlite_store: Store) 
     assert from_json(json.dumps(data)) == config
     with pytest.raises(ValueError, match='"wrold" is not known'):
         from_json(json.dumps(data | {"wrold": 1}))
+
+
+def test_a_study_of_many_is_replayed_and_imported_to_the_bit(
+    sqlite_store: Store, clock: Clock
+) -> None:
+    """Strengths by draws, classes and pairs as for very many: 135 arms with three states are."""
+    lines = [f"p{n},{STATES[n % 3]},P {n},ward,{n},{n % 9}" for n in range(135)]
+    text = "\n".join(["id,state,label,group,age,hours", *lines]).encode()
+    rules = {"confidence": "calibrated", "budget": 4, "horizon": 1, "answers": 12, "sitting": 20}
+    config = service.from_roster(
+        service.read_roster(text, STATES), STATES, title="Many", practice=False, **rules
+    )
+    study = service.create_study(sqlite_store, config)
+    play(sqlite_store, study, 60, people=("Ann", "Bob"), clock=clock)
+    assert service.get_study(sqlite_store, study).episode >= 2
+    learner = service.load_learner(sqlite_store, study)
+    assert learner.preferences is not None
+    assert learner.preferences.covariance is None
+    assert learner.preferences.common is not None
+    folded = arrays.digest(learner.state())
+    assert arrays.digest(service.replay_study(sqlite_store, study).state()) == folded
+    content = service.export_bundle(sqlite_store, study)
+    service.delete_study(sqlite_store, study)
+    service.import_bundle(sqlite_store, content)
+    assert digest(sqlite_store, study) == folded
+    assert service.export_bundle(sqlite_store, study) == content

@@ -90,6 +90,8 @@ def eventful(store: Store, clock: Clock) -> str:
     held = service.next_duel(store, study, "Ann")
     service.pause_study(store, study)
     service.reopen_study(store, study)
+    service.keep_photos(store, study, {"p1": b"one"})
+    service.remove_photos(store, study)
     clock.wait(1000)
     play(store, study, 2, people=("Cy", "Di"), clock=clock)
     service.close_duels(store, study)

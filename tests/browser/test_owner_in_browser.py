@@ -324,7 +324,7 @@ def check_link(page: Page, browser, names: list[str], size: tuple[int, int]) -> 
     page.get_by_text("A link for a colleague").click()
     page.get_by_label("Name of the colleague").fill("Dr Bo")
     page.keyboard.press("Tab")
-    page.get_by_role("button", name="Make a link to read").click()
+    page.get_by_role("button", name="Make a link").click()
     link = page.locator("code", has_text="read=").inner_text()
     there = {"width": size[0], "height": size[1]}
     colleague = browser.new_context(viewport=there).new_page()

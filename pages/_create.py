@@ -37,7 +37,8 @@ def form() -> None:
         st.markdown("**A duel as annotators see it**")
         preview(config)
         if st.button("Create the study", type="primary", key="create"):
-            study = service.create_study(store(), config, past)
+            with st.spinner(f"{config.n_arms:,} are taken in", show_time=True):
+                study = service.create_study(store(), config, past)
             st.query_params["study"] = study
             st.rerun()
 

@@ -56,7 +56,11 @@ class Dopl(Learner):
 
     def make_plan(self) -> Plan:
         """Boxes (sec. 4.1), overestimates (Alg. 3), then the ELP (appendix C.1)."""
-        self.dynamics, self.preferences = self._estimate_dynamics(), self._estimate_preferences()
+        self.tell("moves")
+        self.dynamics = self._estimate_dynamics()
+        self.tell("strengths")
+        self.preferences = self._estimate_preferences()
+        self.tell("plan")
         rewards, low, high = self.rewards(self.preferences), self.dynamics.low, self.dynamics.high
         settings: dict[str, Any] = {"engine": self.engine, "pays": self.pays}
         start = self._start()

@@ -58,6 +58,7 @@ class Learner:
     """
 
     plan: Plan | None = None
+    tell: Callable[[str], None] = staticmethod(lambda step: None)  # how far a plan is
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ class Study:
     status: running, paused or closed;  episode, epoch: plan number, and epochs known to be over
     asked, given: ratings that the present round asks for, and has
     answers: answers that count, in all;  waits_for: annotators, owner, plan, or nobody
+    step: how far a plan is that takes a while: moves, strengths or plan, else ""
     """
 
     id: str
@@ -40,6 +41,7 @@ class Study:
     answers: int
     annotators: int
     waits_for: str
+    step: str = ""
 
     @property
     def plan_due(self) -> bool:
@@ -154,6 +156,7 @@ def _glance(store: Store, connection: Connection, row: Record) -> Study | Unread
         answers=int(row.answers),
         annotators=row.people,
         waits_for=_waits_for(row, config),
+        step=row.planner_step or "",
     )
 
 

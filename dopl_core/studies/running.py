@@ -4,7 +4,7 @@ import re
 import secrets
 import threading
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -117,14 +117,14 @@ def advance(store: Store, study: str) -> bool:
             if not turn.plan_due or turn.planning(asking.PLANNER_LEASE) or turn.status == "closed":
                 return False
             turn.planner, turn.planner_until = me, turn.now + int(1000 * asking.PLANNER_LEASE)
-        with _lease(store, study, me):
-            made = _make_plan(store, study)
+        with _lease(store, study, me) as tell:
+            made = _make_plan(store, study, tell)
         with take_turn(store, study) as turn:
             # Whoever is first with a plan that still holds: no matter whose turn it was.
             if turn.plan_due and turn.status != "closed" and _still_holds(turn, made):
                 turn.config = made.config
                 _commit_plan(turn, made)
-                turn.planner = turn.planner_until = None
+                turn.planner = turn.planner_until = turn.planner_step = None
                 return True
         # An answer was taken back meanwhile, or somebody else was faster: look again.
 
@@ -140,7 +140,7 @@ class _Made:
     seq: int
 
 
-def _make_plan(store: Store, study: str) -> _Made:
+def _make_plan(store: Store, study: str, tell: Callable[[str], None]) -> _Made:
     """The next plan from the log as it is."""
     with store.read() as connection:
         row = study_row(connection, study)
@@ -148,6 +148,7 @@ def _make_plan(store: Store, study: str) -> _Made:
         config = coming_config(store, connection, row)
         before = config_of(store, connection, row) if row.episode else None
         moves = fold.moves_so_far(connection, row, config)
+    learner.tell = tell
     episode = begin(config, learner, coming_states(config, moves, before), moves)
     return _Made(episode, _plan_row(episode), config, moves, row.seq)
 
@@ -167,26 +168,31 @@ def _still_holds(turn: Turn, made: _Made) -> bool:
 
 
 @contextmanager
-def _lease(store: Store, study: str, me: str) -> Iterator[None]:
-    """Keep the right to plan for as long as the block takes, and give it back."""
+def _lease(store: Store, study: str, me: str) -> Iterator[Callable[[str], None]]:
+    """Keep the right to plan for as long as the block takes, and give it back.
+
+    The block is given what to tell its steps to; everybody can see the last that was told.
+    """
     done = threading.Event()
+    steps = [""]
 
     def renew() -> None:
         while not done.wait(asking.PLANNER_LEASE / 3):
             with suppress(ValueError, IntegrityError), take_turn(store, study) as turn:
                 if turn.planner == me:
                     turn.planner_until = turn.now + int(1000 * asking.PLANNER_LEASE)
+                    turn.planner_step = steps[-1]
 
     keeper = threading.Thread(target=renew, daemon=True)
     keeper.start()
     try:
-        yield
+        yield steps.append
     finally:
         done.set()
         keeper.join()
         with take_turn(store, study) as turn:
             if turn.planner == me:
-                turn.planner = turn.planner_until = None
+                turn.planner = turn.planner_until = turn.planner_step = None
 
 
 def _plan_row(episode: Episode) -> rows.Row:

@@ -64,6 +64,7 @@ studies = Table(
     Column("chain", Text),  # of the last event
     Column("planner", Text),  # who is planning, and until when that is believed
     Column("planner_until", BigInteger),
+    Column("planner_step", Text),  # and how far that is
     _one_of("studies", "status", STATUSES),
     CheckConstraint("given <= asked", name="studies_given"),
 )

@@ -14,7 +14,7 @@ _s, _a, _d, _i = schema.studies.c, schema.annotators.c, schema.duels.c, schema.i
 _e = schema.events.c
 CHANGING = (
     *("title", "status", "seq", "heard", "episode", "epoch", "asked", "given"),
-    *("changes", "in_force", "chain", "planner", "planner_until"),
+    *("changes", "in_force", "chain", "planner", "planner_until", "planner_step"),
 )
 
 

@@ -48,6 +48,7 @@ class Turn:
         self.chain: str | None = row.chain
         self.planner: str | None = row.planner
         self.planner_until: int | None = row.planner_until
+        self.planner_step: str | None = row.planner_step
         self._before = self._values()
 
     @property

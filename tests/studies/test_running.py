@@ -9,8 +9,9 @@ import sqlalchemy as sa
 from playing import STATES, Clock, clinic, cpap, play
 
 from dopl_core.learning.bandit import actions
+from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import arrays, asking, fold, reading, running, schema, service
-from dopl_core.studies.service import Ask, Store, StudyError, Waiting
+from dopl_core.studies.service import Ask, Store, StudyConfig, StudyError, Waiting
 
 
 def everyone(state: str = "High") -> dict[str, str]:
@@ -467,3 +468,25 @@ def test_exchanging_two_outcomes_is_seen_by_the_snapshots_checksum(store: Store)
             now = sa.update(schema.events).where(e.study == study, e.outcome == f"{word} ")
             connection.execute(now.values(outcome=word))
     assert (service.load_learner(store, study).counts.wins() != kept).any()
+
+
+def test_everybody_sees_how_far_a_long_plan_is(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = service.open_store(url)  # on the real clock, which leases run by
+    study = service.create_study(store, clinic(horizon=1))
+    service.observe(store, study, dict.fromkeys(service.present_states(store, study), "Low"))
+    monkeypatch.setattr(asking, "PLANNER_LEASE", 0.3)
+    seen, begin = [], running.begin
+
+    def slow(config: StudyConfig, learner: Dopl, *given: object) -> object:
+        learner.tell("strengths")
+        deadline = time.monotonic() + 20
+        while not seen and time.monotonic() < deadline:
+            time.sleep(0.05)
+            seen.extend(filter(None, [service.get_study(store, study).step]))
+        return begin(config, learner, *given)
+
+    monkeypatch.setattr(running, "begin", slow)
+    assert service.advance(store, study)
+    assert seen == ["strengths"]
+    assert service.get_study(store, study).step == ""
+    store.close()

@@ -1,4 +1,7 @@
-"""Version 10: configurations, which may be large, out of the row that every click writes."""
+"""Version 10: configurations, which may be large, out of the row that every click writes.
+
+And how far somebody is who makes a plan.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -16,3 +19,4 @@ def upgrade() -> None:
     )
     op.execute("INSERT INTO configs (study, content) SELECT id, config FROM studies")
     op.drop_column("studies", "config")
+    op.add_column("studies", sa.Column("planner_step", sa.Text))

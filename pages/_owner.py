@@ -109,7 +109,7 @@ def where(study_id: str, stage: tuple[object, ...]) -> None:
 
 
 # How far a list is that takes a while.
-STEPS = {
+HOW_FAR = {
     "": "It will be here in some seconds.",
     "moves": "Step 1 of 3: how everybody moves, with help and without.",
     "strengths": "Step 2 of 3: what was preferred.",
@@ -133,7 +133,7 @@ def sentence(study: Study) -> str:
             f"The more of them, the better it is; or make the first list now.{paused}"
         )
     if _is_waiting_for_plan(study):
-        return f"**The list of {word} {week} is being made.** {STEPS.get(study.step, STEPS[''])}"
+        return f"**The list of {word} {week} is being made.** {HOW_FAR.get(study.step, HOW_FAR[''])}"
     return (
         f"**{word.capitalize()} {week}.** Help the {config.budget} on the list, then report how "
         f"everybody is. {answers} so far: this {word}'s answers shape the list of {word} "

@@ -48,6 +48,13 @@ def show(study: Study) -> None:
         "practice": left.checkbox(
             "Begin with three practice duels", config.practice, key="set practice"
         ),
+        "weigh_people": left.checkbox(
+            "Weigh answers by how sure people are",
+            config.weigh_people,
+            key="set weigh",
+            help="Answers of somebody who seems to click at random then count for little. Insights "
+            "show what everybody's answers weigh.",
+        ),
         "photos_from_web": right.checkbox(
             "Cards may show photos from the web",
             config.photos_from_web,

@@ -38,7 +38,7 @@ MOST = 40  # arms in one picture; its data have them all
 COLUMNS = {
     **{
         name: st.column_config.NumberColumn(format="%d %%")
-        for name in ("left", "consistency", "agrees with others")
+        for name in ("weight", "left", "consistency", "agrees with others")
     },
     "last answer": st.column_config.DatetimeColumn(
         format="D MMM YYYY, HH:mm", timezone=st.context.timezone
@@ -85,7 +85,11 @@ def people() -> None:
         chart = alt.Chart(found.data).mark_bar(size=14)
         said = _charts.percent("agreement:Q", "share of pairs of people who say the same")
         show(found, "agreement", chart.encode(said, alt.Y("duels:Q", title="duels")))
-    show(findings.people(service.annotators(everything)), "people", None)
+    everybody = service.annotators(everything)
+    weights = service.sureness(store(), study.id, now)
+    for line in findings.warnings(everybody, weights):
+        st.caption(plain(line))
+    show(findings.people(everybody, weights), "people", None)
 
 
 def side_habits(answers: pd.DataFrame) -> tuple[Finding, str, alt.LayerChart]:

@@ -7,7 +7,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dopl_core.learning import dynamics, first_edition, many_pairs, pair_designs, preferences
+from dopl_core.learning import (
+    annotators,
+    dynamics,
+    first_edition,
+    many_pairs,
+    pair_designs,
+    preferences,
+)
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, Pays, check_choice
 from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.learner import Estimates, Learner, Rows, in_states, pack, unpack
@@ -50,6 +57,7 @@ class Dopl(Learner):
             raise ValueError(f"epsilon is {epsilon}: it must be between 0 and 1")
         self.confidence, self.engine, self.pays, self.epsilon = confidence, engine, pays, epsilon
         self.reference, self.groups = reference, groups
+        self.weigh_people = True  # by how sure they are, where several have answered
         self.answers, self.ordered = answers, ordered
         self.preferences: Preferences | None = None
         self.dynamics: Dynamics | None = None
@@ -148,14 +156,19 @@ class Dopl(Learner):
             warm["theta"] = np.pad(theta, (0, self.counts.size - len(theta)))
         if self.edition == 1:
             return first_edition.calibrated(self.counts.wins(), self.n_states, reference, warm)
-        return preferences.calibrated(
-            self.counts,
-            self.n_states,
-            reference,
-            warm,
-            ordered=self.ordered,
-            rng=generator(Stream.STRENGTHS, self.seed, self.episode, edition=self.edition),
-        )
+
+        def fit(sureness: FloatArray | None) -> Preferences:
+            rng = generator(Stream.STRENGTHS, self.seed, self.episode, edition=self.edition)
+            settings: dict[str, Any] = {"ordered": self.ordered, "sureness": sureness, "rng": rng}
+            return preferences.calibrated(self.counts, self.n_states, reference, warm, **settings)
+
+        return annotators.weighed(self.counts, fit)[0] if self.weigh_people else fit(None)
+
+    def sureness(self) -> FloatArray:
+        """How sure each person is [W], by the strengths as they are believed now; 1 is usual."""
+        if self.preferences is None or self.confidence == "paper" or self.edition == 1:
+            return np.empty(0)
+        return annotators.of_people(self.counts.table(), self.preferences)
 
     def estimates(self) -> Estimates:
         if self.preferences is None or self.dynamics is None:

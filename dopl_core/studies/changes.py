@@ -20,7 +20,7 @@ WORDS = (
 )
 NUMBERS = ("budget", "by_lot", "answers", "ratings", "repeat_every", "lease_seconds", "quota")
 SWITCHES = (
-    *("ties_allowed", "practice", "photos_from_web"),
+    *("ties_allowed", "practice", "photos_from_web", "weigh_people"),
     *("hide_state", "hide_description", "show_id", "tell_results"),
 )
 SETTINGS = (*WORDS, *NUMBERS, *SWITCHES)

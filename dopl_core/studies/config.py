@@ -61,6 +61,7 @@ class StudyConfig:
     ordered: the learner is told that they are;  epoch_word: what the owner calls an epoch
     sitting: duels of a first sitting, before the first plan
     answers: wanted in an epoch; where that is less than B-1, B-1
+    weigh_people: everybody's answers weigh as sure as they are (learning/annotators.py)
     by_lot: of the B places, those drawn by lot among all who are not on the list, to see what help
         does
     environment: the TOML text of the simulated bandit, "" in observed worlds
@@ -109,6 +110,7 @@ class StudyConfig:
     epoch_word: str = "week"
     photos_from_web: bool = False
     by_lot: int = 0
+    weigh_people: bool = True
     hide_state: bool = False
     hide_description: bool = False
     show_id: bool = False
@@ -260,7 +262,7 @@ def learner_of(config: StudyConfig) -> Dopl:
         ordered=config.ordered,
         groups=groups_of(config),
     )
-    learner.by_lot = config.by_lot
+    learner.by_lot, learner.weigh_people = config.by_lot, config.weigh_people
     if not config.present.all():
         learner.adapt(config.present, config.budget)
     return learner
@@ -324,6 +326,7 @@ RULES: dict[str, Rule] = {
     "answers": whole(0, 10_000),
     "epoch_word": text(200, least=1),
     "photos_from_web": switch,
+    "weigh_people": switch,
     "by_lot": whole(0, environments.MOST_ARMS),  # fewer than the budget, _check_people sees to it
     "hide_state": switch,
     "hide_description": switch,

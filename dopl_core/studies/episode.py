@@ -90,7 +90,7 @@ def adapt(learner: Dopl, config: StudyConfig) -> None:
     """Let the learner know who is here, and what the study wants by now."""
     learner.adapt(config.present, config.budget)
     learner.answers, learner.by_lot = config.answers, config.by_lot
-    learner.groups = groups_of(config)
+    learner.groups, learner.weigh_people = groups_of(config), config.weigh_people
 
 
 def open_epoch(learner: Dopl, states: IntArray, epoch: int, moves: Sequence[Move] = ()) -> Epoch:

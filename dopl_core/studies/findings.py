@@ -107,10 +107,32 @@ def agreement(duels: pd.DataFrame) -> Finding:
     return Finding(title, data)
 
 
-def people(annotators: pd.DataFrame) -> Finding:
-    """Everybody's answers, speed, habits and consistency."""
+# When the owner hears of somebody: from so many answers on, if they weigh so little, if one side
+# was chosen so often, or if half of the answers took less.
+ENOUGH, LITTLE, ONE_SIDE, TOO_FAST_MS = 30, 0.4, 0.85, 400
+
+
+def warnings(annotators: pd.DataFrame, sureness: dict[str, float]) -> list[str]:
+    """A line for the owner about everybody whose answers look odd; nobody else sees it."""
+    said = []
+    for one in annotators[annotators.answers >= ENOUGH].itertuples():
+        name, k = str(one.annotator), sureness.get(str(one.annotator), 1.0)
+        if k < LITTLE:
+            said.append(f"{name}'s answers look like chance and weigh {percent(k)} of the usual.")
+        for side, share in (("left", one.left_share), ("right", 1 - one.left_share)):
+            if share > ONE_SIDE:
+                said.append(f"{name} has chosen the {side} {percent(share)} of the time.")
+        if one.median_ms < TOO_FAST_MS:
+            said.append(f"Half of {name}'s answers took less than {one.median_ms / 1000:.1f} s.")
+    return said
+
+
+def people(annotators: pd.DataFrame, sureness: dict[str, float] | None = None) -> Finding:
+    """Everybody's answers, speed, habits and consistency, and what their answers weigh."""
     shares = ["left_share", "consistency", "agreement"]
     data = annotators.assign(**{name: (100 * annotators[name]).round() for name in shares})
+    if sureness:
+        data.insert(2, "weight", (100 * data.annotator.map(sureness)).round())
     data = data.dropna(axis="columns", how="all").rename(
         columns={
             "annotator": "person",

@@ -158,6 +158,19 @@ def annotators(answers: "pd.DataFrame") -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=[*columns, "agreement", "last_seen"])
 
 
+def sureness(store: Store, study: str, learner: Dopl) -> dict[str, float]:
+    """What everybody's answers weigh, name -> k; 1 is usual, near 0 is clicking at random.
+
+    Nothing where one person has answered, or where answers are not weighed.
+    """
+    k = learner.sureness()
+    with store.read() as connection:
+        numbers = fold.people(connection, study)
+    if not learner.weigh_people or len(numbers) < 2:
+        return {}
+    return {name: float(k[number]) for name, number in numbers.items() if number < len(k)}
+
+
 def beliefs(config: StudyConfig, learner: Dopl) -> "pd.DataFrame":
     """One row an arm-state: its strength over the reference and what the plan does there.
 

@@ -74,6 +74,7 @@ from dopl_core.studies.insights import (
     epoch_list,
     plans,
     present_states,
+    sureness,
     transitions,
 )
 from dopl_core.studies.lists import (
@@ -180,6 +181,7 @@ __all__ = [
     "round_end",
     "skip_practice",
     "states_in",
+    "sureness",
     "transitions",
     "undo",
 ]

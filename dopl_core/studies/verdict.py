@@ -8,6 +8,7 @@ import numpy as np
 from dopl_core.learning import draws
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
 from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.preferences import MOST_EXACT
 from dopl_core.studies import believed, fold, working
 from dopl_core.studies.arrays import unpack_states
 from dopl_core.studies.believed import Worth
@@ -19,7 +20,6 @@ from dopl_core.studies.whereabouts import where
 from dopl_core.studies.working import NOTHING, Estimate, Lots, Pairs
 
 MORE = 40  # answers that might still be asked for
-_MOST_STRENGTHS = 1_500  # arm-states whose strengths are drawn together; of more, each by itself
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def read(store: Store, study: str, learner: Dopl | None = None) -> Verdict:
 
 def _how_many(visits: IntArray) -> int:
     """Draws of the truth that take a second at most."""
-    return int(np.clip(4_000_000 // visits.size, 20, 200))
+    return int(np.clip(4_000_000 // visits.size, 20, 600))
 
 
 def _guessed(learner: Dopl, states: IntArray, moves: Sequence[Move]) -> IntArray:
@@ -141,7 +141,7 @@ def _belongs(
     states: as they are known, and as they are guessed
     """
     here = np.flatnonzero(learner.present)
-    few = learner.n_arms * learner.n_states <= _MOST_STRENGTHS
+    few = learner.n_arms * learner.n_states <= MOST_EXACT  # of more, each strength by itself
     assert learner.preferences is not None  # noqa: S101
     belief = learner.belief() if few else learner.preferences
     count = int(np.clip(4_000 // len(here), 10, 60))

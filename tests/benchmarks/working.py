@@ -20,7 +20,7 @@ from dopl_core.studies import believed, working
 from dopl_core.studies.working import Estimate, Seen
 from dopl_core.world import SimulatedWorld
 
-WEEKS, TEMPERATURE, DRAWS = 26, 0.4, 200
+WEEKS, TEMPERATURE, DRAWS = 26, 0.4, 600
 
 
 class Run(NamedTuple):

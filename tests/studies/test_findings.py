@@ -183,3 +183,19 @@ def test_agreement_is_that_of_pairs_of_people():
     duels = pd.DataFrame({"agreement": [1.0, 0.0, np.nan]})
     assert findings.agreement(duels).title == "Two people say the same 50 % of the time"
     assert "No duel" in findings.agreement(duels[2:]).title
+
+
+def test_the_owner_hears_of_chance_of_one_side_and_of_haste_and_of_nobody_else():
+    frame = pd.DataFrame(
+        {
+            "annotator": ["Ann", "Bo", "Cy", "Di", "Eve"],
+            "answers": [50, 50, 50, 50, 3],
+            "left_share": [0.5, 0.5, 0.95, 0.5, 1.0],
+            "median_ms": [900.0, 900.0, 900.0, 200.0, 100.0],
+        }
+    )
+    assert findings.warnings(frame, {"Ann": 1.0, "Bo": 0.1}) == [
+        "Bo's answers look like chance and weigh 10 % of the usual.",
+        "Cy has chosen the left 95 % of the time.",
+        "Half of Di's answers took less than 0.2 s.",
+    ]

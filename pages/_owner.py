@@ -133,7 +133,9 @@ def sentence(study: Study) -> str:
             f"The more of them, the better it is; or make the first list now.{paused}"
         )
     if _is_waiting_for_plan(study):
-        return f"**The list of {word} {week} is being made.** {HOW_FAR.get(study.step, HOW_FAR[''])}"
+        return (
+            f"**The list of {word} {week} is being made.** {HOW_FAR.get(study.step, HOW_FAR[''])}"
+        )
     return (
         f"**{word.capitalize()} {week}.** Help the {config.budget} on the list, then report how "
         f"everybody is. {answers} so far: this {word}'s answers shape the list of {word} "

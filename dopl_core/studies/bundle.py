@@ -20,7 +20,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,11 @@ _ARRAYS = "arrays.npz"
 _OURS = (*_TEXTS, _HISTORY, _ARRAYS)
 
 
-def write(history: History) -> bytes:
-    """The zip of a history that has its last plan's arrays."""
+def write(history: History, also: Mapping[str, str] | None = None) -> bytes:
+    """The zip of a history that has its last plan's arrays.
+
+    also: texts for people to read, which nothing reads back
+    """
     if history.plans and history.arrays is None:
         raise ValueError("a history without arrays: see replay.with_arrays")
     study = history.study
@@ -79,6 +82,7 @@ def write(history: History) -> bytes:
         files[_HISTORY] = history.records.encode()
     if history.arrays is not None:
         files[_ARRAYS] = pack(history.arrays)
+    files |= {name: text.encode() for name, text in (also or {}).items()}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
         for name, content in files.items():

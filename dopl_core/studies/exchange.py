@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 
 from dopl_core.environments import brief
 from dopl_core.learning.dopl import Dopl
-from dopl_core.studies import archive, bundle
+from dopl_core.studies import archive, bundle, codebook, csvtext, lists
 from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.episode import plan_arrays
 from dopl_core.studies.history import History
@@ -16,8 +16,10 @@ from dopl_core.studies.store import Store
 
 
 def export_bundle(store: Store, study: str) -> bytes:
-    """The zip of a study as it is now."""
-    return bundle.write(with_arrays(archive.read(store, study)))
+    """The zip of a study as it is now, with its lists and what every column means."""
+    history = with_arrays(archive.read(store, study))
+    table = csvtext.write(lists.EVERY_LIST, lists.every_list(history))
+    return bundle.write(history, {"lists.csv": table, "codebook.md": codebook.text()})
 
 
 def import_bundle(store: Store, source: Path | bytes) -> str:

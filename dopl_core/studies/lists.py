@@ -1,6 +1,6 @@
 """A week's list: who is on it, and why, in numbers that were believed when it was made."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -14,7 +14,7 @@ from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import archive, schema
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.episode import Epoch
-from dopl_core.studies.history import Move, corrected, state_label
+from dopl_core.studies.history import History, Move, corrected, state_label
 from dopl_core.studies.reading import coming_config, reported_columns, study_row
 from dopl_core.studies.store import Store
 from dopl_core.studies.whereabouts import first_states, last_seen, where
@@ -160,6 +160,30 @@ def list_rows(week: WeekList) -> list[tuple[str | int | None, ...]]:
         )
         for one in week.listed
     ]
+
+
+EVERY_LIST = ("week", "arm", "listed", "by_lot", "helped", "why")
+
+
+def every_list(history: History) -> Iterator[tuple[str | int | None, ...]]:
+    """All lists of a study, and who was helped without being on one; helped: empty until known."""
+    config = history.coming
+    moves = corrected(history.moves, (body for _, body in history.corrections), config)
+    made = {e.content["week"]: e for e in history.events if e.kind == "listed"}
+    for number, move in enumerate(moves, start=1):
+        known, event = move.next_states is not None, made.get(number)
+        reasons: dict[str, str] = {}
+        if event is not None:
+            entries = _with_outcomes(config, event.content["list"], move)
+            best = config.states[-1].label
+            week = WeekList(number, event.at, entries, known, config.epoch_word, best)
+            reasons = {one.id: why(one, week) for one in entries}
+        listed, drawn = set(move.arms.tolist()), set(move.by_lot.tolist())
+        acted = set(move.acted.tolist()) if known else set()
+        for n in sorted(listed | acted):
+            arm = config.arms[n].id
+            marks = int(n in listed), int(n in drawn), int(n in acted) if known else None
+            yield number, arm, *marks, reasons.get(arm)
 
 
 # Less of a gain, or less sure, is not worth a claim; from QUITE on somebody is quite sure.

@@ -131,6 +131,8 @@ def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -
         "plans.csv",
         "events.csv",
         "arrays.npz",
+        "lists.csv",
+        "codebook.md",
     ]
     assert members["duels.csv"].splitlines()[0].decode() == (
         "study,session,annotator,episode,epoch,duel,left_arm,left_state,right_arm,right_state,"

@@ -326,8 +326,8 @@ RULES: dict[str, Rule] = {
     "answers": whole(0, 10_000),
     "epoch_word": text(200, least=1),
     "photos_from_web": switch,
-    "weigh_people": switch,
     "by_lot": whole(0, environments.MOST_ARMS),  # fewer than the budget, _check_people sees to it
+    "weigh_people": switch,
     "hide_state": switch,
     "hide_description": switch,
     "show_id": switch,

@@ -50,9 +50,11 @@ def show(finding: Finding, name: str, chart: alt.Chart | alt.LayerChart | None) 
     """A finding: its title, its chart or table, its data."""
     with st.container(border=True, height="stretch"):
         st.markdown(f"**{plain(finding.title)}**")
-        if chart is None:
+        if finding.words:
+            st.caption(plain(finding.words))
+        if chart is None and len(finding.data):
             st.dataframe(finding.data, hide_index=True, column_config=COLUMNS)
-        elif len(finding.data):
+        elif chart is not None and len(finding.data):
             st.altair_chart(chart)
         if len(finding.data):
             csv_button(
@@ -80,11 +82,11 @@ def people() -> None:
         number = alt.Y("answers:Q", title="answers")
         show(found, "response-times", bars.encode(seconds, alt.X2("to:Q"), number))
     show(*side_habits(answers))
-    if len(pairs := service.agreement(everything)):
-        found = findings.agreement(pairs)
-        chart = alt.Chart(found.data).mark_bar(size=14)
-        said = _charts.percent("agreement:Q", "share of pairs of people who say the same")
-        show(found, "agreement", chart.encode(said, alt.Y("duels:Q", title="duels")))
+    found = findings.agreement(service.agreement(everything))
+    if len(found.data) or found.words:
+        show(found, "agreement", None)
+    else:
+        st.caption(found.title)
     everybody = service.annotators(everything)
     weights = service.sureness(store(), study.id, now)
     for line in findings.warnings(everybody, weights):

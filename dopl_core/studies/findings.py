@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from dopl_core.studies.agreeing import FEWEST, Agreement
 from dopl_core.studies.csvtext import printable
 from dopl_core.studies.insights import Helped
 from dopl_core.studies.vocabulary import ANSWERS
@@ -17,10 +18,11 @@ _BINS = 200  # a chart needs no more points
 
 @dataclass(frozen=True)
 class Finding:
-    """A chart's title, which says what it shows, and its data."""
+    """A chart's title, which says what it shows, its data, and what else is to be said."""
 
     title: str
     data: pd.DataFrame
+    words: str = ""
 
 
 def percent(share: float) -> str:
@@ -88,23 +90,61 @@ def sides(answers: pd.DataFrame) -> Finding:
     share, low, high = data.left_share[0], data.low[0], data.high[0]
     if not len(sided):
         return Finding("No side was chosen yet", data)
-    verdict = "no sign of a habit" if low <= 0.5 <= high else "more than chance explains"
     return Finding(
         f"Left was chosen {percent(share)} of the time ({percent(low)} to {percent(high)}): "
-        f"{verdict}",
+        f"{_habit(low, high)}",
         data,
+        phones(answers),
     )
 
 
-def agreement(duels: pd.DataFrame) -> Finding:
-    """How far people agree on duels that several have rated."""
-    rated = duels.dropna(subset=["agreement"])
-    if rated.empty:
-        return Finding("No duel was rated by two people yet", rated)
-    title = f"Two people say the same {percent(rated.agreement.mean())} of the time"
-    counts = rated.agreement.round(2).value_counts().sort_index()
-    data = pd.DataFrame({"agreement": counts.index, "duels": counts.to_numpy()})
-    return Finding(title, data)
+def phones(answers: pd.DataFrame) -> str:
+    """How often the upper card was chosen where one stood above the other: left is upper there."""
+    sided = answers[answers.outcome.isin(["left", "right"]) & (answers.narrow == 1)]
+    if sided.empty:
+        return ""
+    upper, of = int((sided.outcome == "left").sum()), len(sided)
+    low, high = interval(upper, of)
+    return (
+        f"On phones, the upper card was chosen {percent(upper / of)} of the time "
+        f"({percent(low)} to {percent(high)}, of {of:,}): {_habit(low, high)}."
+    )
+
+
+def _habit(low: float, high: float) -> str:
+    return "no sign of a habit" if low <= 0.5 <= high else "more than chance explains"
+
+
+def agreement(found: Agreement | None) -> Finding:
+    """How far people agree on pairs that several have rated: a line a measure."""
+    columns = ["measure", "value", "from", "to"]
+    if found is None or found.duels < FEWEST:
+        asked = "No pair was rated by two people yet"
+        if found is not None:
+            asked = "1 pair" if found.duels == 1 else f"{found.duels} pairs"
+            asked = f"Only {asked} {'was' if found.duels == 1 else 'were'} rated by two people yet"
+        words = "how far they agree cannot be told."
+        return Finding(f"{asked}: {words}", pd.DataFrame(columns=columns))
+    rows = [
+        ("Krippendorff's alpha", *found.alpha),
+        ("Cohen's kappa" if found.cohens else "Fleiss' kappa", *found.kappa),
+    ]
+    data = pd.DataFrame(rows, columns=columns).dropna().round(2)
+    title = f"Two people say the same {percent(found.same)} of the time"
+    who = "two people" if found.people == 2 else f"two or more of {found.people:,} people"
+    basis = f"By {found.duels:,} pairs that {who} have rated."
+    if data.empty:
+        return Finding(title, data, f"{basis} Nearly all answers are one and the same.")
+    value, low, high = (_number(x) for x in found.alpha)
+    return Finding(
+        f"{title} (Krippendorff's alpha {value}, {low} to {high})",
+        data,
+        f"{basis} 1 is always the same, 0 is what chance would give.",
+    )
+
+
+def _number(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 # When the owner hears of somebody: from so many answers on, if they weigh so little, if one side

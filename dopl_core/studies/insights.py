@@ -7,7 +7,8 @@ import numpy as np
 
 from dopl_core.learning.bandit import ACT, WAIT
 from dopl_core.learning.dopl import Dopl
-from dopl_core.studies import archive, bundle_csv, fold
+from dopl_core.studies import agreeing, archive, bundle_csv, fold
+from dopl_core.studies.agreeing import Agreement
 from dopl_core.studies.arrays import unpack_arms, unpack_states
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.history import state_label
@@ -108,24 +109,12 @@ def plans(store: Store, study: str) -> "pd.DataFrame":
     return frame
 
 
-def agreement(answers: "pd.DataFrame") -> "pd.DataFrame":
-    """One row a duel with two ratings or more: how often each answer, and how far they agree.
+def agreement(answers: "pd.DataFrame") -> Agreement | None:
+    """How far people agree on duels that several have rated; None where there are none.
 
     answers: of all people, as `answers` gives them
-    agreement: share of the pairs of raters (skips aside) who said the same; 0.5 is chance
     """
-    said = answers[(answers.purpose == "policy") & answers.outcome.isin(ANSWERS)]
-    place = ["episode", "epoch", "duel"]
-    arms = ["left_arm", "left_state", "right_arm", "right_state"]
-    counts = said.groupby(place + arms + ["outcome"]).size().unstack(fill_value=0)
-    counts = counts.reindex(columns=list(ANSWERS), fill_value=0).reset_index()
-    raters = counts[["left", "right", "tie"]].sum(axis=1)
-    pairs = raters * (raters - 1)
-    same = sum(counts[o] * (counts[o] - 1) for o in ("left", "right", "tie"))
-    counts["ratings"] = raters
-    counts["agreement"] = same / pairs.where(pairs > 0)
-    counts.columns.name = None
-    return counts[counts.ratings >= 2].reset_index(drop=True)
+    return agreeing.agreement(agreeing.choices(answers))
 
 
 def annotators(answers: "pd.DataFrame") -> "pd.DataFrame":
@@ -138,9 +127,11 @@ def annotators(answers: "pd.DataFrame") -> "pd.DataFrame":
     import pandas as pd
 
     said = answers[answers.outcome.isin(ANSWERS)]
+    chosen = agreeing.choices(answers)
     rows = []
     for name, own in said.groupby("annotator", sort=True):
         policy = own[own.purpose == "policy"]
+        same, asked_again = agreeing.consistency(chosen[chosen.person == name])
         sided = policy[policy.outcome.isin(("left", "right"))]
         rows.append(
             {
@@ -149,7 +140,7 @@ def annotators(answers: "pd.DataFrame") -> "pd.DataFrame":
                 "skips": int((policy.outcome == "skip").sum()),
                 "median_ms": policy.response_ms.median(),
                 "left_share": (sided.outcome == "left").mean() if len(sided) else np.nan,
-                "consistency": _consistency(own),
+                "consistency": same / asked_again if asked_again else np.nan,
                 "agreement": _with_others(said, str(name)),
                 "last_seen": own.answered_at.max(),
             }
@@ -250,15 +241,6 @@ def _helped(config: StudyConfig, learner: Dopl, n: int, s: int) -> Helped:
         float(better[ACT]),
         float(better[WAIT]),
     )
-
-
-def _consistency(own: "pd.DataFrame") -> float:
-    """Repeats have their sides swapped: the same arm must win."""
-    place = ["episode", "epoch", "duel"]
-    first = own[(own.purpose == "policy") & (own.outcome != "skip")]
-    again = own[(own.purpose == "repeat") & (own.outcome != "skip")]
-    both = first.merge(again, on=place, suffixes=("", "_again"))
-    return float((both.winner_arm == both.winner_arm_again).mean()) if len(both) else np.nan
 
 
 def _with_others(said: "pd.DataFrame", name: str) -> float:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from dopl_core.studies import findings
+from dopl_core.studies.agreeing import Agreement, Range
 from dopl_core.studies.insights import Helped
 
 
@@ -22,6 +23,7 @@ def answers(outcomes, people=None, seconds=1.0):
             "outcome": outcomes,
             "answered_at": pd.date_range("2026-01-01", periods=count, freq="min", tz="UTC"),
             "response_ms": seconds * 1000,
+            "narrow": np.nan,
         }
     )
 
@@ -179,10 +181,50 @@ def test_what_a_chart_says_is_on_one_line():
     assert data.state[0] == "Low\u2028often"
 
 
-def test_agreement_is_that_of_pairs_of_people():
-    duels = pd.DataFrame({"agreement": [1.0, 0.0, np.nan]})
-    assert findings.agreement(duels).title == "Two people say the same 50 % of the time"
-    assert "No duel" in findings.agreement(duels[2:]).title
+def agreement(duels=10, people=2, same=0.8, alpha=(0.62, 0.41, 0.8)):
+    return findings.agreement(Agreement(duels, people, same, Range(*alpha), Range(0.6, 0.4, 0.8)))
+
+
+def test_agreement_is_said_in_words_first():
+    found = agreement()
+    assert found.title == (
+        "Two people say the same 80 % of the time (Krippendorff's alpha 0.62, 0.41 to 0.80)"
+    )
+    assert found.words.startswith("By 10 pairs that two people have rated.")
+    assert found.data.measure.tolist() == ["Krippendorff's alpha", "Cohen's kappa"]
+    found = agreement(1200, 4, 0.5, (-0.001, -0.05, 0.05))
+    assert found.title.endswith("alpha 0.00, \N{MINUS SIGN}0.05 to 0.05)")
+    assert found.words.startswith("By 1,200 pairs that two or more of 4 people have rated.")
+    assert found.data.measure.tolist()[1] == "Fleiss' kappa"
+
+
+def test_nothing_is_said_of_agreement_where_few_share_a_pair():
+    words = "how far they agree cannot be told."
+    found = findings.agreement(None)
+    assert found.title == f"No pair was rated by two people yet: {words}"
+    assert found.data.empty
+    assert agreement(1).title == f"Only 1 pair was rated by two people yet: {words}"
+    assert agreement(4).title == f"Only 4 pairs were rated by two people yet: {words}"
+
+
+def test_one_answer_all_over_is_no_measure_of_agreement():
+    nothing = Range(np.nan, np.nan, np.nan)
+    found = findings.agreement(Agreement(20, 2, 1.0, nothing, nothing))
+    assert found.title == "Two people say the same 100 % of the time"
+    assert "one and the same" in found.words
+    assert found.data.empty
+
+
+def test_the_upper_card_on_phones_has_a_line_where_there_were_phones():
+    frame = answers(["left"] * 30 + ["right"] * 30)
+    assert findings.sides(frame).words == ""
+    frame.loc[:29, "narrow"] = 1
+    assert findings.sides(frame).words == (
+        "On phones, the upper card was chosen 100 % of the time (89 % to 100 %, of 30): "
+        "more than chance explains."
+    )
+    frame["narrow"] = 1
+    assert "50 % of the time (38 % to 62 %, of 60): no sign" in findings.phones(frame)
 
 
 def test_the_owner_hears_of_chance_of_one_side_and_of_haste_and_of_nobody_else():

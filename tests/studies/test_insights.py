@@ -65,7 +65,7 @@ def test_an_empty_study_has_empty_tables(store: Store) -> None:
     study = service.create_study(store, cpap())
     answers = service.answers(store, study)
     assert answers.empty
-    assert service.agreement(answers).empty
+    assert service.agreement(answers) is None
     assert service.annotators(answers).empty
     assert len(service.plans(store, study)) == 1
     assert len(service.beliefs(cpap(), service.load_learner(store, study))) == 60
@@ -78,11 +78,10 @@ def test_agreement_is_the_share_of_pairs_who_say_the_same(store: Store) -> None:
     answer(store, study, "Ann", "left")
     answer(store, study, "Bob", "skip")
     answers = service.answers(store, study)
-    frame = service.agreement(answers)
-    assert frame.agreement.tolist() == [pytest.approx(1 / 3)]
-    assert frame[["left", "right", "tie", "skip", "ratings"]].to_numpy().tolist() == [
-        [2, 1, 0, 0, 3]
-    ]
+    found = service.agreement(answers)
+    assert found is not None
+    assert (found.duels, found.people) == (1, 3)  # a skip says nothing
+    assert found.same == pytest.approx(1 / 3)
     people = service.annotators(answers).set_index("annotator")
     assert people.agreement["Ann"] == pytest.approx(1 / 2)
     assert people.agreement["Cy"] == 0

@@ -40,6 +40,7 @@ COLUMNS = {
         name: st.column_config.NumberColumn(format="%d %%")
         for name in ("weight", "left", "consistency", "agrees with others")
     },
+    **{name: st.column_config.NumberColumn(format="%.2f") for name in ("value", "from", "to")},
     "last answer": st.column_config.DatetimeColumn(
         format="D MMM YYYY, HH:mm", timezone=st.context.timezone
     ),
@@ -69,18 +70,22 @@ def people() -> None:
     if answers.empty:
         st.markdown("Nobody has answered yet.")
         return
-    left, right = st.columns(2)
+    timed = answers.response_ms.notna().any()
+    left, right = st.columns(2) if timed else (st.container(), None)
+    whole = alt.Axis(tickMinStep=1)
     with left:
         found = findings.over_time(answers)
         line = alt.Chart(found.data).mark_line(interpolate="step-after")
         time = alt.X("time:T", title="your local time")
-        show(found, "over-time", line.encode(time, alt.Y("answers:Q", title="answers so far")))
-    with right:
+        so_far = alt.Y("answers:Q", title="answers so far", axis=whole)
+        show(found, "over-time", line.encode(time, so_far))
+    if right:
         found = findings.response_times(answers)
         bars = alt.Chart(found.data).mark_bar()
         seconds = alt.X("from:Q", title="response time (s)", bin="binned")
-        number = alt.Y("answers:Q", title="answers")
-        show(found, "response-times", bars.encode(seconds, alt.X2("to:Q"), number))
+        number = alt.Y("answers:Q", title="answers", axis=whole)
+        with right:
+            show(found, "response-times", bars.encode(seconds, alt.X2("to:Q"), number))
     show(*side_habits(answers))
     found = findings.agreement(service.agreement(everything))
     if len(found.data) or found.words:

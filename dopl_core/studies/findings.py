@@ -179,16 +179,18 @@ def people(annotators: pd.DataFrame, sureness: dict[str, float] | None = None) -
             "skips": "could not tell",
             "median_ms": "median (ms)",
             "left_share": "left",
+            "again": "asked again",
             "agreement": "agrees with others",
             "last_seen": "last answer",
         }
     )
-    checked = annotators.consistency.dropna()
-    if checked.empty:
-        return Finding("Nobody was asked the same duel twice yet", data)
-    return Finding(
-        f"Asked again, people give the same answer {percent(checked.mean())} of the time", data
-    )
+    again = int(annotators.again.sum())
+    if not again:
+        return Finding("Nobody was asked the same pair twice yet", data.drop(columns="asked again"))
+    same = round(float((annotators.again * annotators.consistency).sum()))
+    low, high = interval(same, again)
+    title = f"Asked again, people give the same answer {percent(same / again)} of the time"
+    return Finding(f"{title} ({percent(low)} to {percent(high)}, of {again:,})", data)
 
 
 def strengths(beliefs: pd.DataFrame) -> Finding:

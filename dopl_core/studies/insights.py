@@ -121,7 +121,7 @@ def annotators(answers: "pd.DataFrame") -> "pd.DataFrame":
     """One row a person: answers, skips, median response, share of left, consistency, agreement.
 
     answers: of all people, as `answers` gives them
-    consistency: share of repeated duels answered as before (NaN without repeats)
+    again, consistency: repeats answered, and the share of them as before (NaN without repeats)
     agreement: share of other people's answers to the same duels that say the same
     """
     import pandas as pd
@@ -140,13 +140,15 @@ def annotators(answers: "pd.DataFrame") -> "pd.DataFrame":
                 "skips": int((policy.outcome == "skip").sum()),
                 "median_ms": policy.response_ms.median(),
                 "left_share": (sided.outcome == "left").mean() if len(sided) else np.nan,
+                "again": asked_again,
                 "consistency": same / asked_again if asked_again else np.nan,
                 "agreement": _with_others(said, str(name)),
                 "last_seen": own.answered_at.max(),
             }
         )
-    columns = ["annotator", "answers", "skips", "median_ms", "left_share", "consistency"]
-    return pd.DataFrame(rows, columns=[*columns, "agreement", "last_seen"])
+    columns = ["annotator", "answers", "skips", "median_ms", "left_share"]
+    columns += ["again", "consistency", "agreement", "last_seen"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def sureness(store: Store, study: str, learner: Dopl) -> dict[str, float]:

@@ -227,6 +227,23 @@ def test_the_upper_card_on_phones_has_a_line_where_there_were_phones():
     assert "50 % of the time (38 % to 62 %, of 60): no sign" in findings.phones(frame)
 
 
+def test_people_asked_again_count_once_each_time():
+    frame = pd.DataFrame(
+        {
+            **{"annotator": ["Ann", "Bo", "Cy"], "answers": 20, "skips": 0, "left_share": 0.5},
+            **{"again": [1, 9, 0], "consistency": [0.0, 1.0, np.nan], "agreement": np.nan},
+        }
+    )
+    found = findings.people(frame)
+    assert found.title == (
+        "Asked again, people give the same answer 90 % of the time (60 % to 98 %, of 10)"
+    )
+    assert found.data["asked again"].tolist() == [1, 9, 0]
+    found = findings.people(frame.assign(again=0, consistency=np.nan))
+    assert found.title == "Nobody was asked the same pair twice yet"
+    assert "asked again" not in found.data
+
+
 def test_the_owner_hears_of_chance_of_one_side_and_of_haste_and_of_nobody_else():
     frame = pd.DataFrame(
         {

@@ -9,13 +9,16 @@ from dopl_core.studies.csvtext import printable
 from dopl_core.studies.findings import Finding, charted
 from pages import _charts, _working
 from pages._backend import store
+from pages._done import say_done, show_done
 from pages._downloads import csv_button
+from pages._trouble import said_plainly
 from pages._who import owner_only
 from pages._words import plain
 
 owner_only()
 
 st.title("Insights", anchor=False)
+show_done()
 studies = {study.id: study for study in service.list_studies(store())}
 if not studies:
     st.markdown("There is no study yet. Make one, or try one, and come back after some answers.")
@@ -94,9 +97,30 @@ def people() -> None:
         st.caption(found.title)
     everybody = service.annotators(everything)
     weights = service.sureness(store(), study.id, now)
-    for line in findings.warnings(everybody, weights):
+    out = service.excluded(store(), study.id)
+    for line in findings.warnings(everybody[~everybody.annotator.isin(out)], weights):
         st.caption(plain(line))
-    show(findings.people(everybody, weights), "people", None)
+    show(findings.people(everybody, weights, out), "people", None)
+    whom_to_trust(everybody.annotator.tolist(), out)
+
+
+def whom_to_trust(names: list[str], out: list[str]) -> None:
+    """Leave somebody's answers out, or count them again; they are not told."""
+    with st.expander("Leave out somebody's answers"):
+        st.markdown(
+            "From the next plan on, the answers of those named here do not count, and they are "
+            "asked as before without being told. Take a name away, and all their answers count."
+        )
+        chosen = st.multiselect("Whose answers do not count", names, out, format_func=printable)
+        changed = [name for name in names if (name in chosen) != (name in out)]
+        if st.button("Save", key="trust", disabled=not changed):
+            with said_plainly():
+                for name in changed:
+                    (service.exclude if name in chosen else service.include)(
+                        store(), study.id, name
+                    )
+                say_done("Saved: it holds from the next plan on.")
+                st.rerun()
 
 
 def side_habits(answers: pd.DataFrame) -> tuple[Finding, str, alt.LayerChart]:

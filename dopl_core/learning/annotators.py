@@ -44,19 +44,23 @@ def of_people(table: Table, belief: Preferences) -> FloatArray:
     """The expected k [W] of each person, for strengths as they are believed.
 
     Little is known of strengths at first, and then little can be held against anybody: a gap's
-    variance v flattens what is expected of an answer by 1 / sqrt(1 + pi k^2 v / 8).
+    variance v flattens what is expected of an answer by 1 / sqrt(1 + pi k^2 v / 8). 1 for those who
+    have no answers.
     """
-    people = _how_many(table)
-    if not people:
-        return np.empty(0)
+    known = np.ones(_how_many(table))
+    if not len(known):
+        return known
+    # Only those who answered: somebody without answers leaves no trace, not even a last bit.
+    there, who = np.unique(table.who, return_inverse=True)
     theta, variance = belief.mean.ravel(), belief.sd.ravel() ** 2
     gap = theta[table.winner] - theta[table.loser]
     v = variance[table.winner] + variance[table.loser]
-    log = np.empty((people, len(GRID)))
+    log = np.empty((len(there), len(GRID)))
     for column, k in enumerate(GRID):
         said = table.times * log_expit(k * gap / np.sqrt(1 + np.pi / 8 * k**2 * v))
-        log[:, column] = summed(table.who, said, people)
+        log[:, column] = summed(who, said, len(there))
     prior = -0.5 * (np.log(GRID) / SPREAD) ** 2
     k = softmax(log + prior, axis=1) @ GRID
     # Strengths and sureness have one scale between them: that of the person in the middle.
-    return np.asarray(k / np.median(k[np.unique(table.who)]))
+    known[there] = k / np.median(k)
+    return known

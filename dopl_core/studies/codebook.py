@@ -60,7 +60,7 @@ COLUMNS = {
         "seq": "The number of the event, from 1, without a gap.",
         "at": "When it happened, UTC.",
         "kind": "What happened.",
-        "annotator": "Whose doing it was, where it was an annotator's.",
+        "annotator": "Whose doing it was, or whose answers it is about.",
         "impression": "The row of duels.csv that it is about, from 1.",
         "outcome": "What was answered, or taken back.",
         "body": "What else there is to say of it, as JSON.",

@@ -1,6 +1,7 @@
 """What the tables of a study say, in words: reasons, and charts whose titles are findings."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -167,12 +168,18 @@ def warnings(annotators: pd.DataFrame, sureness: dict[str, float]) -> list[str]:
     return said
 
 
-def people(annotators: pd.DataFrame, sureness: dict[str, float] | None = None) -> Finding:
+def people(
+    annotators: pd.DataFrame,
+    sureness: dict[str, float] | None = None,
+    excluded: Sequence[str] = (),
+) -> Finding:
     """Everybody's answers, speed, habits and consistency, and what their answers weigh."""
     shares = ["left_share", "consistency", "agreement"]
     data = annotators.assign(**{name: (100 * annotators[name]).round() for name in shares})
     if sureness:
         data.insert(2, "weight", (100 * data.annotator.map(sureness)).round())
+    if excluded:
+        data.insert(1, "counts", data.annotator.map(lambda n: "excluded" if n in excluded else ""))
     data = data.dropna(axis="columns", how="all").rename(
         columns={
             "annotator": "person",

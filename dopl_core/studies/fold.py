@@ -1,5 +1,7 @@
 """From the log to the learner: its last plan, and the answers and moves counted."""
 
+import json
+
 import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -22,7 +24,7 @@ from dopl_core.studies.reading import (
 from dopl_core.studies.replay import replay
 from dopl_core.studies.store import Store
 from dopl_core.studies.turn import Turn
-from dopl_core.studies.vocabulary import ANSWERS, CREDIT, LEARNT, SAID
+from dopl_core.studies.vocabulary import ANSWERS, CREDIT, LEARNT, SAID, TRUST
 
 
 def load_learner(store: Store, study: str) -> Dopl:
@@ -34,8 +36,9 @@ def load_learner(store: Store, study: str) -> Dopl:
 def fold(store: Store, connection: Connection, row: Record) -> Dopl:
     """The learner of a study whose row was read on this connection."""
     learner = planned(store, connection, row)
-    seq = _count_snapshot(connection, row, learner)
-    answers = _answers(connection, row.id, seq)
+    out = excluded(connection, row.id)
+    seq = _count_snapshot(connection, row, learner, out)
+    answers = _answers(connection, row.id, seq, out)
     learner.count_duels(answers[:, :4], answers[:, 4] / 2, answers[:, 5], answers[:, 6])
     config = coming_config(store, connection, row)
     for kind, body in read_changes(connection, row.id) if row.changes else ():
@@ -67,12 +70,16 @@ def planned(store: Store, connection: Connection, row: Record) -> Dopl:
 
 
 def save_snapshot(turn: Turn, learner: Dopl, seq: int) -> None:
-    """Keep the answers up to an event, which a learner has counted; it replaces the last."""
+    """Keep the answers up to an event, which a learner has counted; it replaces the last.
+
+    Nobody was excluded since that event, or included: the plan would not hold.
+    """
+    out = excluded(turn.connection, turn.study)
     arrays = learner.counts.state()
     row = {
         "study": turn.study,
         "seq": seq,
-        "log": _checksum(turn.connection, turn.study, seq),
+        "log": _checksum(turn.connection, turn.study, seq, out),
         "digest": digest(arrays),
         "arrays": pack(arrays),
     }
@@ -81,15 +88,18 @@ def save_snapshot(turn: Turn, learner: Dopl, seq: int) -> None:
     turn.connection.execute(sa.insert(table), row)
 
 
-def _count_snapshot(connection: Connection, row: Record, learner: Dopl) -> int:
-    """Start from the snapshot, if it is whole and the log is still its own; the event it is at."""
+def _count_snapshot(connection: Connection, row: Record, learner: Dopl, out: list[str]) -> int:
+    """Start from the snapshot, if it is whole and the log is still its own; the event it is at.
+
+    out: those excluded now; if others were, it is not believed
+    """
     table = schema.snapshots
     query = sa.select(table).where(table.c.study == row.id)
     snapshot = connection.execute(query).one_or_none()
     if snapshot is None or snapshot.seq > row.seq:
         return 0
     arrays = unpack_whole(snapshot.arrays, snapshot.digest)
-    if arrays is None or snapshot.log != _checksum(connection, row.id, snapshot.seq):
+    if arrays is None or snapshot.log != _checksum(connection, row.id, snapshot.seq, out):
         return 0
     if "duels.at" not in arrays:  # of an earlier version, which did not count who said what
         return 0
@@ -109,8 +119,16 @@ def people(connection: Connection, study: str) -> dict[str, int]:
     return {name: number for number, name in enumerate(connection.execute(query).scalars())}
 
 
-def _checksum(connection: Connection, study: str, seq: int) -> str:
-    """A number of the answers up to an event that any change of one of them changes.
+def excluded(connection: Connection, study: str) -> list[str]:
+    """Those whose answers do not count in the next plan, in the order of their names."""
+    e = schema.events.c
+    query = sa.select(e.kind, e.annotator).where(e.study == study, e.kind.in_(TRUST))
+    last = {name: kind for kind, name in connection.execute(query.order_by(e.seq))}
+    return sorted(name for name, kind in last.items() if kind == "person_excluded")
+
+
+def _checksum(connection: Connection, study: str, seq: int, out: list[str]) -> str:
+    """A number of the answers up to an event that any change of one of them changes, and `out`.
 
     The database computes it, several times faster than it could hand the rows over.
     """
@@ -125,14 +143,14 @@ def _checksum(connection: Connection, study: str, seq: int) -> str:
         e.study == study, e.seq <= seq, e.kind.in_(SAID)
     )
     count, total = connection.execute(query).one()
-    return f"{count} {int(total)}"
+    return " ".join([f"{count} {int(total)}", *([json.dumps(out)] if out else ())])
 
 
-def _answers(connection: Connection, study: str, after: int) -> IntArray:
+def _answers(connection: Connection, study: str, after: int, out: list[str]) -> IntArray:
     """Answers past an event, and undone ones [D, 7].
 
     Left arm and state, right arm and state; 2, 1 or 0 halves for the left; +1 or -1 if undone; who,
-    by number. Skips have no weight.
+    by number. Skips have no weight, and those who are out (excluded) have none.
     """
     e, d = schema.events.c, schema.duels.c
     halves = sa.case({said: int(2 * credit) for said, credit in CREDIT.items()}, value=e.outcome)
@@ -141,7 +159,7 @@ def _answers(connection: Connection, study: str, after: int) -> IntArray:
         sa.select(d.left_arm, d.left_state, d.right_arm, d.right_state, halves, times, e.annotator)
         .join_from(schema.events, schema.duels, e.duel == d.id)
         .where(e.study == study, e.seq > after, e.kind.in_(SAID))
-        .where(e.outcome.in_(CREDIT), d.purpose.in_(LEARNT))
+        .where(e.outcome.in_(CREDIT), d.purpose.in_(LEARNT), e.annotator.not_in(out))
     )
     numbers = people(connection, study)
     rows = [(*said, numbers[name]) for *said, name in connection.execute(query)]

@@ -158,10 +158,17 @@ def sureness(store: Store, study: str, learner: Dopl) -> dict[str, float]:
     """
     k = learner.sureness()
     with store.read() as connection:
-        numbers = fold.people(connection, study)
+        out = fold.excluded(connection, study)
+        numbers = {n: i for n, i in fold.people(connection, study).items() if n not in out}
     if not learner.weigh_people or len(numbers) < 2:
         return {}
     return {name: float(k[number]) for name, number in numbers.items() if number < len(k)}
+
+
+def excluded(store: Store, study: str) -> list[str]:
+    """Those whose answers do not count in the next plan."""
+    with store.read() as connection:
+        return fold.excluded(connection, study)
 
 
 def beliefs(config: StudyConfig, learner: Dopl) -> "pd.DataFrame":

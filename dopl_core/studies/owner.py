@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dopl_core.learning.bandit import UNKNOWN, IntArray
-from dopl_core.studies import fold, schema
+from dopl_core.studies import fold, schema, statements
 from dopl_core.studies.changes import Change, changed, joining, leaving, setting
 from dopl_core.studies.config import Arm, StudyConfig, check_text
 from dopl_core.studies.history import Move, state_label, state_number
@@ -136,6 +136,26 @@ def change_settings(store: Store, study: str, **settings: Any) -> None:
 def _change(turn: Turn, change: Change) -> None:
     changed(turn.coming, [change])  # refused, if it makes no sense, before anything is written
     turn.append(change[0], body=change[1])
+
+
+def exclude(store: Store, study: str, annotator: str) -> None:
+    """Count no answer of this person from the next plan on; they are asked as before."""
+    _trust(store, study, annotator, "person_excluded")
+
+
+def include(store: Store, study: str, annotator: str) -> None:
+    """Count all answers of somebody who was excluded, those meanwhile too."""
+    _trust(store, study, annotator, "person_included")
+
+
+def _trust(store: Store, study: str, annotator: str, kind: str) -> None:
+    with take_turn(store, study) as turn:
+        if turn.run(statements.PERSON, at_study=study, annotator=annotator).one_or_none() is None:
+            raise StudyError(f'nobody called "{annotator}" has come to study "{study}"')
+        out = annotator in fold.excluded(turn.connection, study)
+        if out == (kind == "person_excluded"):
+            raise StudyError(f'"{annotator}" is {"excluded already" if out else "not excluded"}')
+        turn.append(kind, annotator=annotator)
 
 
 def _helped(config: StudyConfig, ids: Iterable[str] | None) -> IntArray | None:

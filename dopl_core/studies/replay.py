@@ -1,6 +1,6 @@
 """A history looked at and played again: it fits together, and all of it comes out the same."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -32,7 +32,7 @@ from dopl_core.studies.history import (
     corrected,
     moves_counted,
 )
-from dopl_core.studies.vocabulary import ANSWERS, CHANGES, CREDIT, EVENTS, LEARNT, SAID
+from dopl_core.studies.vocabulary import ANSWERS, CHANGES, CREDIT, EVENTS, LEARNT, SAID, TRUST
 from dopl_core.studies.whereabouts import coming_states
 
 
@@ -70,6 +70,8 @@ class _Player:
 
     moves: of all epochs so far, as corrected by then; the last may be open
     people: the numbers of those who answered, in the order of their first answers
+    said: what each of them has answered, and taken back: sides, credit, times
+    out: those who are excluded by now
     """
 
     def __init__(self, history: History) -> None:
@@ -79,6 +81,8 @@ class _Player:
         self.learner = learner_of(history.config)
         self.moves: list[Move] = []
         self.people: dict[str | None, int] = {}
+        self.said: defaultdict[str | None, list[tuple[Sides, float, int]]] = defaultdict(list)
+        self.out: set[str | None] = set()
         self.recorded = iter(history.moves)
         self.plans = iter(history.plans)
         self.asked: dict[tuple[int, int], IntArray] = {}
@@ -90,6 +94,8 @@ class _Player:
             self._change(event)
         elif event.kind in SAID:
             self._count(event)
+        elif event.kind in TRUST:
+            self._trust(event)
         elif event.kind == "planned":
             self._plan()
         elif event.kind == "observed" and self.config.world == "observed":
@@ -115,8 +121,24 @@ class _Player:
         self._check_asked(shown)
         if event.outcome in CREDIT:
             times = 1 if event.kind == "answered" else -1
-            who = self.people.get(event.annotator, 0)
-            self.learner.count_duels([shown.sides], [CREDIT[event.outcome]], times, who)
+            self.said[event.annotator].append((shown.sides, CREDIT[event.outcome], times))
+            if event.annotator not in self.out:
+                self._count_said(event.annotator, self.said[event.annotator][-1:])
+
+    def _trust(self, event: Event) -> None:
+        """Somebody is excluded, or included again, with all that they have answered so far."""
+        name, out = event.annotator, event.kind == "person_excluded"
+        if out != (name in self.out):
+            self._count_said(name, self.said[name], -1 if out else 1)
+        self.out = self.out | {name} if out else self.out - {name}
+
+    def _count_said(
+        self, name: str | None, said: list[tuple[Sides, float, int]], sign: int = 1
+    ) -> None:
+        if said:
+            sides, credit, times = zip(*said, strict=True)
+            who = self.people.get(name, 0)
+            self.learner.count_duels(sides, credit, sign * np.array(times), who)
 
     def _check_asked(self, shown: Impression) -> None:
         episode, epoch, number = shown.place
@@ -212,6 +234,7 @@ def _listed(states: IntArray | None) -> list[int]:
 def check(history: History) -> None:
     """Refuse what does not fit together; places are named as in a bundle's files."""
     _check_log(history)
+    _check_trust(history)
     _check_epochs(history)
     _check_impressions(history)
     _check_outcomes(history)
@@ -251,6 +274,20 @@ def _check_log(history: History) -> None:
             raise HistoryError(f"{where}: past records, which come once and before the first plan")
         planned, past = planned or event.kind == "planned", past or event.kind == "history_added"
         known += known < len(needed) and needed[known] == seq
+
+
+def _check_trust(history: History) -> None:
+    """People who are here are excluded, and those who are excluded included again."""
+    names = {person.name for person in history.annotators}
+    out: set[str] = set()
+    for seq, event in enumerate(history.events, start=1):
+        if event.kind in TRUST:
+            name = event.annotator or ""
+            if name not in names or (name in out) == (event.kind == "person_excluded"):
+                raise HistoryError(
+                    f'events.csv row {seq + 1}: {event.kind}: "{name[:80]}" cannot be'
+                )
+            out ^= {name}
 
 
 # Kinds of events that are about an impression, and the outcomes that events have.
@@ -368,10 +405,13 @@ _OUTCOME = {"shown": None, "answered": None, "expired": "expired", "undone": "un
 
 def _check_answers_used(history: History) -> None:
     """As many answers as each plan says had come before it."""
-    count, plans = 0, iter(enumerate(history.plans, start=2))
+    said: Counter[str | None] = Counter()
+    out: set[str | None] = set()
+    plans = iter(enumerate(history.plans, start=2))
     for _, event in as_counted(history.events):
         if event.kind == "planned":
             number, plan = next(plans)
+            count = sum(answers for name, answers in said.items() if name not in out)
             if plan.answers != count:
                 raise HistoryError(
                     f"plans.csv row {number}: made with {plan.answers} answers, duels.csv has "
@@ -379,4 +419,6 @@ def _check_answers_used(history: History) -> None:
                 )
         elif event.kind in SAID and event.outcome in CREDIT and event.impression is not None:
             learnt = history.impressions[event.impression].purpose in LEARNT
-            count += learnt * (1 if event.kind == "answered" else -1)
+            said[event.annotator] += learnt * (1 if event.kind == "answered" else -1)
+        elif event.kind in TRUST:
+            out ^= {event.annotator}

@@ -23,6 +23,7 @@ threads and processes at once. Nothing here knows of a web page.
     correct(store, study, 2, {"p1": "High"})              # what was reported wrongly
     join(store, study, [Arm(...)]); leave(store, study, ["p2"]); change_settings(store, study, ...)
     keep_photos(store, study, read_photos(path, config).photos)      # a zip, named by their ids
+    exclude(store, study, "Ann"); include(...)            # whose answers the next plan counts
     close_duels(store, study)                             # wait no longer for missing ratings
 
     export_bundle(store, study) -> bytes; import_bundle(store, path or bytes) -> id
@@ -72,6 +73,7 @@ from dopl_core.studies.insights import (
     answers,
     beliefs,
     epoch_list,
+    excluded,
     plans,
     present_states,
     sureness,
@@ -96,7 +98,15 @@ from dopl_core.studies.own import (
     own_answers,
     round_end,
 )
-from dopl_core.studies.owner import change_settings, correct, join, leave, observe
+from dopl_core.studies.owner import (
+    change_settings,
+    correct,
+    exclude,
+    include,
+    join,
+    leave,
+    observe,
+)
 from dopl_core.studies.photos import count_photos, keep_photos, read_photos, remove_photos
 from dopl_core.studies.records import Records, read_history
 from dopl_core.studies.replies import Ask, Finished, Receipt, Side, Waiting
@@ -146,6 +156,8 @@ __all__ = [
     "delete_study",
     "engine_for",
     "epoch_list",
+    "exclude",
+    "excluded",
     "export_bundle",
     "flag",
     "flags",
@@ -153,6 +165,7 @@ __all__ = [
     "from_roster",
     "get_study",
     "import_bundle",
+    "include",
     "join",
     "keep_photos",
     "last_event",

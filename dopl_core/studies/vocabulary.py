@@ -35,8 +35,11 @@ EVENTS = {
     "settings_changed": True,
     "arms_joined": True,
     "arms_left": True,
+    "person_excluded": True,
+    "person_included": True,
     "photos_added": False,
     "photos_removed": False,
 }
 SAID = ("answered", "undone")  # events that change what was answered
+TRUST = ("person_excluded", "person_included")  # whose answers count from the next plan on
 CHANGES = ("history_added", "settings_changed", "arms_joined", "arms_left")  # see changes.py

@@ -168,6 +168,20 @@ def test_insights_read_the_answers_once_and_fold_the_log_once(visit, store, stud
     assert len([s for s in statements if "plans.arrays" in s]) == 1
 
 
+def test_the_owner_leaves_out_somebodys_answers_and_takes_it_back(visit, store, study):
+    ask = service.next_duel(store, study, "Ann")
+    service.answer(store, ask.impression, "left", response_ms=800)
+    for chosen in (["Ann"], []):
+        app = visit("insights", study=study)
+        assert app.button(key="trust").disabled
+        app.multiselect[0].set_value(chosen).run()
+        app.button(key="trust").click().run()
+        assert not app.exception
+        assert "it holds from the next plan on" in app.success[0].value
+        assert service.excluded(store, study) == chosen
+        assert any("counts" in table.value for table in app.dataframe) == bool(chosen)
+
+
 @pytest.mark.parametrize("names", [("arm", "label", "group"), ("Low\u2028", "=1+1", "index")])
 def test_insights_can_be_seen_whatever_the_states_are_called(visit, store, names):
     roster = [service.Arm(f"p{n}", f"P{n}", state=names[n % 3]) for n in range(6)]

@@ -106,6 +106,11 @@ def eventful(store: Store, clock: Clock) -> str:
         if week == 1:
             service.leave(store, study, ["p2"])
             service.change_settings(store, study, budget=2, title="Some", ratings=1)
+        if week == 1:
+            service.exclude(store, study, "Bob")
+        if week == 3:
+            service.include(store, study, "Bob")
+            service.exclude(store, study, "Ann")
         if week == 2:
             service.correct(store, study, 1, {"p1": "High"}, {"p3": True, "p1": True, "p4": True})
         while not service.get_study(store, study).plan_due:

@@ -105,16 +105,21 @@ def rehearse(study: Study) -> None:
 
 def data(study: Study) -> None:
     """Export, and delete."""
+    pseudonyms = st.checkbox(
+        "Without the names of those who answer",
+        key="pseudonyms",
+        help='The bundle and the answers have "annotator 1" and so on in their place.',
+    )
     st.download_button(
         "Everything as a bundle (zip)",
-        made_for_owner(lambda: service.export_bundle(store(), study.id)),
+        made_for_owner(lambda: service.export_bundle(store(), study.id, pseudonyms)),
         f"{study.id}.zip",
         "application/zip",
         key="export",
     )
     csv_button(
         "All answers (CSV)",
-        lambda: service.answers(store(), study.id),
+        lambda: service.answers(store(), study.id, pseudonyms=pseudonyms),
         f"{study.id}-answers.csv",
     )
     with st.expander("Delete this study"):

@@ -7,7 +7,7 @@ COLUMNS = {
     "duels.csv": {
         "study": STUDY,
         "session": "The number of this sitting of the annotator, from 1.",
-        "annotator": "The name of who was asked.",
+        "annotator": "The name of who was asked, or a pseudonym where those were chosen.",
         "episode": "The number of the plan by which it was asked, from 1; 0 is before the first.",
         "epoch": "The epoch (week) of that plan, from 0.",
         "duel": "The number of the question in its epoch, from 0.",

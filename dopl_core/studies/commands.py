@@ -19,6 +19,9 @@ def add(command: Adder) -> None:
     sub = command("export", export)
     sub.add_argument("study", metavar="STUDY", help="its id, as `dopl studies` has it")
     sub.add_argument("--out", type=Path, metavar="FILE", help="default STUDY.zip")
+    sub.add_argument(
+        "--pseudonyms", action="store_true", help='"annotator 1" in place of names, and so on'
+    )
     sub = command("import", import_)
     sub.add_argument("bundle", type=Path, metavar="FILE")
     sub = command("replay", replay)
@@ -254,7 +257,7 @@ def export(args: argparse.Namespace) -> None:
     """Write a study into a zip of CSV files."""
     from dopl_core.studies import service
 
-    content = service.export_bundle(service.open_store(), args.study)
+    content = service.export_bundle(service.open_store(), args.study, args.pseudonyms)
     out = args.out or Path(f"{args.study}.zip")
     out.write_bytes(content)
     print(f"{out}: {len(content):,} bytes")

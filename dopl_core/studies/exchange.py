@@ -11,13 +11,19 @@ from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.episode import plan_arrays
 from dopl_core.studies.history import History
 from dopl_core.studies.lists import Listed
+from dopl_core.studies.pseudonyms import pseudonymous
 from dopl_core.studies.replay import check, replay, with_arrays
 from dopl_core.studies.store import Store
 
 
-def export_bundle(store: Store, study: str) -> bytes:
-    """The zip of a study as it is now, with its lists and what every column means."""
+def export_bundle(store: Store, study: str, pseudonyms: bool = False) -> bytes:
+    """The zip of a study as it is now, with its lists and what every column means.
+
+    pseudonyms: "annotator 1" and so on in place of the names of those who answer
+    """
     history = with_arrays(archive.read(store, study))
+    if pseudonyms:
+        history = pseudonymous(history)
     table = csvtext.write(lists.EVERY_LIST, lists.every_list(history))
     return bundle.write(history, {"lists.csv": table, "codebook.md": codebook.text()})
 

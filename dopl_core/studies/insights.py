@@ -12,6 +12,7 @@ from dopl_core.studies.agreeing import Agreement
 from dopl_core.studies.arrays import unpack_arms, unpack_states
 from dopl_core.studies.config import StudyConfig
 from dopl_core.studies.history import state_label
+from dopl_core.studies.pseudonyms import pseudonymous
 from dopl_core.studies.reading import config_of, present_epoch, study_row
 from dopl_core.studies.store import Store, StudyError
 from dopl_core.studies.vocabulary import ANSWERS
@@ -78,15 +79,22 @@ def present_states(store: Store, study: str) -> dict[str, str | None]:
     }
 
 
-def answers(store: Store, study: str, annotator: str | None = None) -> "pd.DataFrame":
-    """One row an impression, with the columns of duels.csv; of one person, or of all."""
+def answers(
+    store: Store, study: str, annotator: str | None = None, *, pseudonyms: bool = False
+) -> "pd.DataFrame":
+    """One row an impression, with the columns of duels.csv; of one person, or of all.
+
+    pseudonyms: of all, with those of the bundle in place of names
+    """
     import pandas as pd
+
+    renamed = pseudonymous(archive.read(store, study)).impressions if pseudonyms else None
 
     with store.read() as connection:
         row = study_row(connection, study)
         config = config_of(store, connection, row)
         shown = archive.read_impressions(connection, study, annotator)
-        rows = list(bundle_csv.duel_rows(study, config, shown))
+        rows = list(bundle_csv.duel_rows(study, config, renamed or shown))
     frame = pd.DataFrame(rows, columns=list(bundle_csv.DUELS))
     for column in ("shown_at", "answered_at"):
         frame[column] = pd.to_datetime(frame[column], utc=True, format="ISO8601")

@@ -21,6 +21,7 @@ from dopl_core.world import bradley_terry
 
 FOLDER = ROOT / "data" / "screenshots"
 PEOPLE = {"Amina": 1100, "Bruno": 1700, "Chloé": 1400, "Deniz": 2200}  # ms to an answer
+ON_A_PHONE = "Deniz"
 
 
 def main() -> None:
@@ -133,7 +134,8 @@ def make_answers(store: service.Store) -> str:
             - rewards[reply.right.number, reply.right.state_number]
         )
         outcome = "left" if rng.random() < bradley_terry(3 * gap) else "right"
-        service.answer(store, reply.impression, outcome, response_ms=int(took))
+        narrow = name == ON_A_PHONE
+        service.answer(store, reply.impression, outcome, response_ms=int(took), narrow=narrow)
     store.clock = real
     return study
 

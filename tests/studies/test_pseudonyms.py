@@ -17,11 +17,12 @@ PANEL = "panel-7f3a"
 
 
 def made(store: Store, clock: Clock, make=cpap) -> str:
-    """A study with repeats, undone answers, leases that ran out, a panel's id and a comment."""
+    """A study with repeats, undone answers, leases that ran out, an id, a comment, one left out."""
     study = service.create_study(store, make(repeat_every=3, ratings=2))
     service.next_duel(store, study, NAMES[0])
     play(store, study, 40, people=NAMES[:3], clock=clock)
     clock.wait(4000)
+    service.exclude(store, study, NAMES[1])
     service.advance(store, study)
     found = service.next_duel(store, study, NAMES[3], participant=PANEL)
     if isinstance(found, Ask):

@@ -10,6 +10,7 @@ from dopl_core.learning.dopl import Confidence
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.places import ROOT
 from dopl_core.studies import roster, service
+from dopl_core.studies.config import REPEAT_EVERY
 from dopl_core.studies.replies import side_of
 from pages import _asked, _roster
 from pages._backend import store
@@ -195,6 +196,19 @@ def lots(place: Any, budget: int, now: int, key: str) -> int:
     )
 
 
+def repeats(place: Any, now: int, key: str) -> int:
+    """How often people are asked one of their own again; also in the settings."""
+    return int(
+        place.number_input(
+            "Ask everybody one of their own again every so many answers (0: never)",
+            *(0, max(1000, now), now),
+            key=key,
+            help="With its sides swapped, once several people answer. Nothing is learnt from it: "
+            "Insights then say how often each of them gives the same answer again.",
+        )
+    )
+
+
 def more_rules(key: str) -> dict[str, Any]:
     """What few owners need to change."""
     left, right = st.columns(2)
@@ -210,11 +224,7 @@ def more_rules(key: str) -> dict[str, Any]:
             ),
         }
     return chosen | {
-        "repeat_every": left.number_input(
-            "Ask everybody one of their own again every so many answers (0: never)",
-            *(0, 1000, 0),
-            key=f"rep {key}",
-        ),
+        "repeat_every": repeats(left, REPEAT_EVERY, f"rep {key}"),
         "lease_seconds": float(
             right.number_input(
                 "Seconds until an unanswered duel goes to others", 10, 86_400, 120, key=f"l {key}"

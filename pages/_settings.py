@@ -6,7 +6,7 @@ from dopl_core.studies import service
 from dopl_core.studies.service import Study
 from pages import _asked
 from pages._backend import store
-from pages._create import lots
+from pages._create import lots, repeats
 from pages._done import say_done
 from pages._study import status_buttons
 from pages._trouble import said_plainly
@@ -41,11 +41,12 @@ def show(study: Study) -> None:
         "ratings": right.number_input(
             "People who answer each duel", 1, 20, config.ratings, key="set ratings"
         ),
-        "epoch_word": left.text_input("A list is made every", config.epoch_word, key="set word"),
-        "ties_allowed": right.checkbox(
+        "repeat_every": repeats(left, config.repeat_every, "set repeats"),
+        "epoch_word": right.text_input("A list is made every", config.epoch_word, key="set word"),
+        "ties_allowed": left.checkbox(
             'Allow "equal" as an answer', config.ties_allowed, key="set ties"
         ),
-        "practice": left.checkbox(
+        "practice": right.checkbox(
             "Begin with three practice duels", config.practice, key="set practice"
         ),
         "weigh_people": left.checkbox(

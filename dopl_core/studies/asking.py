@@ -189,11 +189,16 @@ def _practice(turn: Turn, person: _Person) -> tuple[int, Record] | None:
 
 
 def _repeat(turn: Turn, person: _Person) -> tuple[int, Record] | None:
-    """One of the person's own duels again, sides swapped; it measures them, and is not learnt."""
-    every = turn.config.repeat_every
-    if not every or person.answers < every * (person.repeats + 1):
+    """One of the person's own duels again, sides swapped; it measures them, and is not learnt.
+
+    Never two in a row, though somebody has many answers when others join or the rate changes.
+    """
+    every, last = turn.config.repeat_every, person.last
+    if not every or person.answers % every or person.answers < every * (person.repeats + 1):
         return None
     who = {"study": turn.study, "annotator": person.name}
+    if (last and last.purpose == "repeat") or turn.run(statements.OTHERS, **who).first() is None:
+        return None
     turn.run(statements.REPEATED, at_study=turn.study, annotator=person.name)
     skip_first = every * person.repeats
     original = turn.run(statements.TO_REPEAT, skip_first=skip_first, **who).one_or_none()

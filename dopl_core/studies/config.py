@@ -26,6 +26,7 @@ World = Literal["simulated", "observed"]
 
 MOST_STATES = 255  # numbered from 0, a byte each, and the last byte for unknown
 MOST_COLUMNS = 1_000  # of an arm
+REPEAT_EVERY = 10  # answers, in a new study of real people
 # What a learner holds grows with these products, whatever each factor may be.
 _MOST_LOTS = 10_000_000  # epochs of a plan times arms: one number each
 _MOST_COUNTS = 150_000_000  # squared arm-states, where a method looks at all pairs: 8 bytes each
@@ -69,7 +70,8 @@ class StudyConfig:
     horizon: epochs an episode (a plan);  episodes: how many there are, 0 until the owner closes
     ratings: answers asked for each duel, each of another person
     lease_seconds: how long a duel that was shown waits for its answer before it goes to others
-    repeat_every: after so many answers a person is asked one of their own again, 0 for never
+    repeat_every: after so many answers a person is asked one of their own again, sides swapped, if
+        others answer too; 0 for never
     hide_state, hide_description, show_id: what a card shows of an arm beside its name and columns;
         without the state its description, which tells it, is not shown either
     why: what the answers are for, in the owner's words, shown when somebody comes
@@ -219,7 +221,8 @@ def from_roster(arms: Sequence[Arm], states: Sequence[State | str], **rules: Any
     rules: any field of StudyConfig; title and budget are needed
     """
     own: dict[str, Any] = {"question": "Which of these two is doing better?", "noun": "arm"}
-    own |= {"ordered": True, "horizon": 1, "hide_state": any(arm.columns for arm in arms)}
+    own |= {"ordered": True, "horizon": 1, "repeat_every": REPEAT_EVERY}
+    own |= {"hide_state": any(arm.columns for arm in arms)}
     ordered = tuple(State(s) if isinstance(s, str) else s for s in states)
     for needed in ("title", "budget"):
         if needed not in rules:

@@ -61,6 +61,11 @@ ANSWERED = (
     .values(answers=_a.answers + given("more"), last=given("impression"))
 )
 PRACTISED = sa.update(schema.annotators).where(_this_person).values(practised=True)
+OTHERS = (
+    sa.select(_a.name)
+    .where(_a.study == given("study"), _a.name != given("annotator"), _a.answers > 0)
+    .limit(1)
+)  # who have answered
 REPEATED = sa.update(schema.annotators).where(_this_person).values(repeats=_a.repeats + 1)
 
 _sides = (_d.left_arm, _d.left_state, _d.right_arm, _d.right_state)

@@ -2,7 +2,7 @@
 
 import pytest
 import sqlalchemy as sa
-from playing import Clock, clinic, cpap, play
+from playing import ROSTER, STATES, Clock, clinic, cpap, play
 
 from dopl_core.studies import arrays, schema, service
 from dopl_core.studies.service import Ask, Finished, Store, StudyError, Waiting
@@ -257,16 +257,37 @@ def test_practice_can_be_skipped(store: Store) -> None:
 
 
 def test_repeats_show_ones_own_duel_with_sides_swapped_and_are_not_learnt(store: Store) -> None:
-    study = service.create_study(store, cpap(horizon=4, repeat_every=3))
+    study = service.create_study(store, cpap(horizon=5, repeat_every=3))
+    say(store, ask(store, study, "Bob"))
     shown = []
     for _ in range(5):
         shown.append(ask(store, study, "Ann"))
         say(store, shown[-1], "left")
     assert [found.purpose for found in shown] == ["policy"] * 3 + ["repeat", "policy"]
     assert (shown[3].left, shown[3].right) == (shown[0].right, shown[0].left)
-    assert service.load_learner(store, study).counts.total() == 4
+    assert service.load_learner(store, study).counts.total() == 5
     # Left both times, sides swapped: not the same arm.
-    assert service.annotators(service.answers(store, study)).consistency.tolist() == [0.0]
+    people = service.annotators(service.answers(store, study)).set_index("annotator")
+    assert people.consistency["Ann"] == 0.0
+
+
+def test_repeats_begin_when_others_answer_too_and_never_come_two_in_a_row(store: Store) -> None:
+    study = service.create_study(store, cpap(horizon=10, repeat_every=2))
+    purposes = []
+    for number in range(12):
+        if number == 6:
+            say(store, ask(store, study, "Bob"))
+        found = ask(store, study, "Ann")
+        say(store, found)
+        purposes.append(found.purpose)
+    once = ["repeat", "policy", "policy"]
+    assert purposes == ["policy"] * 6 + once + once
+
+
+def test_real_people_are_asked_again_by_default(store: Store) -> None:
+    arms = service.read_roster(ROSTER, STATES)
+    assert service.from_roster(arms, STATES, title="T", budget=2).repeat_every == 10
+    assert service.from_roster(arms, STATES, title="T", budget=2, repeat_every=0).repeat_every == 0
 
 
 def test_a_paused_study_shows_nothing_new_but_takes_what_was_shown(store: Store) -> None:

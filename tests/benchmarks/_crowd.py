@@ -11,10 +11,16 @@ import time
 from urllib.parse import urlsplit
 
 import websockets
+from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-TROUBLE = ("exception", "alert")
+
+def is_trouble(element: Element) -> bool:
+    """Whether something on a page says that something went wrong."""
+    kind = element.WhichOneof("type")
+    return kind == "exception" or (kind == "alert" and element.alert.format == Alert.ERROR)
 
 
 async def annotate(url: str, think: float, token: str) -> None:
@@ -52,7 +58,7 @@ async def annotate(url: str, think: float, token: str) -> None:
                     await rerun(button)
                 elif found := re.search(r"(left|right)-\d+$", button):
                     buttons[found[1]], fragment = button, message.delta.fragment_id
-            elif kind == "delta" and message.delta.new_element.WhichOneof("type") in TROUBLE:
+            elif kind == "delta" and is_trouble(message.delta.new_element):
                 print("trouble", flush=True)
             elif kind == "script_finished":
                 if clicked:

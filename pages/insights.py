@@ -43,7 +43,6 @@ COLUMNS = {
         name: st.column_config.NumberColumn(format="%d %%")
         for name in ("weight", "left", "consistency", "agrees with others")
     },
-    **{name: st.column_config.NumberColumn(format="%.2f") for name in ("value", "from", "to")},
     "last answer": st.column_config.DatetimeColumn(
         format="D MMM YYYY, HH:mm", timezone=st.context.timezone
     ),
@@ -51,12 +50,12 @@ COLUMNS = {
 
 
 def show(finding: Finding, name: str, chart: alt.Chart | alt.LayerChart | None) -> None:
-    """A finding: its title, its chart or table, its data."""
+    """A finding: its title, its words, its chart (or its table, without words), its data."""
     with st.container(border=True, height="stretch"):
         st.markdown(f"**{plain(finding.title)}**")
         if finding.words:
             st.caption(plain(finding.words))
-        if chart is None and len(finding.data):
+        if chart is None and len(finding.data) and not finding.words:
             st.dataframe(finding.data, hide_index=True, column_config=COLUMNS)
         elif chart is not None and len(finding.data):
             st.altair_chart(chart)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from dopl_core.studies.agreeing import FEWEST, Agreement
+from dopl_core.studies.agreeing import FEWEST, Agreement, Range
 from dopl_core.studies.csvtext import printable
 from dopl_core.studies.insights import Helped
 from dopl_core.studies.vocabulary import ANSWERS
@@ -136,16 +136,17 @@ def agreement(found: Agreement | None) -> Finding:
     basis = f"By {found.duels:,} pairs that {who} have rated."
     if data.empty:
         return Finding(title, data, f"{basis} Nearly all answers are one and the same.")
-    value, low, high = (_number(x) for x in found.alpha)
+    alpha, kappa = (_ranged(measure) for measure in (found.alpha, found.kappa))
     return Finding(
-        f"{title} (Krippendorff's alpha {value}, {low} to {high})",
+        f"{title} (Krippendorff's alpha {alpha})",
         data,
-        f"{basis} 1 is always the same, 0 is what chance would give.",
+        f"{basis} {rows[1][0]} {kappa}. 1 is always the same, 0 is what chance would give.",
     )
 
 
-def _number(value: float) -> str:
-    return f"{round(value, 2) + 0.0:.2f}".replace("-", "\N{MINUS SIGN}")
+def _ranged(measure: Range) -> str:
+    value, low, high = (f"{round(x, 2) + 0.0:.2f}" for x in measure)
+    return f"{value}, {low} to {high}".replace("-", "\N{MINUS SIGN}")
 
 
 # When the owner hears of somebody: from so many answers on, if they weigh so little, if one side

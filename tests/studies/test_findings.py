@@ -190,7 +190,9 @@ def test_agreement_is_said_in_words_first():
     assert found.title == (
         "Two people say the same 80 % of the time (Krippendorff's alpha 0.62, 0.41 to 0.80)"
     )
-    assert found.words.startswith("By 10 pairs that two people have rated.")
+    assert found.words.startswith(
+        "By 10 pairs that two people have rated. Cohen's kappa 0.60, 0.40 to 0.80."
+    )
     assert found.data.measure.tolist() == ["Krippendorff's alpha", "Cohen's kappa"]
     found = agreement(1200, 4, 0.5, (-0.001, -0.05, 0.05))
     assert found.title.endswith("alpha 0.00, \N{MINUS SIGN}0.05 to 0.05)")

@@ -178,9 +178,13 @@ def people(
     shares = ["left_share", "consistency", "agreement"]
     data = annotators.assign(**{name: (100 * annotators[name]).round() for name in shares})
     if sureness:
-        data.insert(2, "weight", (100 * data.annotator.map(sureness)).round())
+        data.insert(
+            2, "weight", (100 * data.annotator.map(sureness | dict.fromkeys(excluded, 0.0))).round()
+        )
     if excluded:
-        data.insert(1, "counts", data.annotator.map(lambda n: "excluded" if n in excluded else ""))
+        data.insert(
+            1, "counts", data.annotator.map(lambda n: "left out" if n in excluded else "yes")
+        )
     data = data.dropna(axis="columns", how="all").rename(
         columns={
             "annotator": "person",

@@ -260,3 +260,14 @@ def test_the_owner_hears_of_chance_of_one_side_and_of_haste_and_of_nobody_else()
         "Cy has chosen the left 95 % of the time.",
         "Half of Di's answers took less than 0.2 s.",
     ]
+
+
+def test_the_table_of_people_says_who_is_left_out_and_that_they_weigh_nothing() -> None:
+    shares = {name: [0.5, 0.5] for name in ("left_share", "consistency", "agreement")}
+    people = pd.DataFrame(
+        {"annotator": ["Ann", "Zed"], "answers": [4, 8], "again": [2, 2], **shares}
+    )
+    data = findings.people(people, {"Ann": 1.0}, ["Zed"]).data
+    assert data.counts.tolist() == ["yes", "left out"]
+    assert data.weight.tolist() == [100, 0]
+    assert "counts" not in findings.people(people, {"Ann": 1.0, "Zed": 1.0}).data

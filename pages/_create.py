@@ -209,6 +209,19 @@ def repeats(place: Any, now: int, key: str) -> int:
     )
 
 
+def golds(place: Any, now: int, key: str) -> int:
+    """How often people are asked about a plain pair; also in the settings."""
+    return int(
+        place.number_input(
+            "Ask everybody about a plain pair every so many answers (0: never)",
+            *(0, max(1000, now), now),
+            key=key,
+            help="Two whose states lie far apart. Nothing is learnt from it: Insights then say how "
+            "often each of them takes the better one, and so whether they look.",
+        )
+    )
+
+
 def more_rules(key: str) -> dict[str, Any]:
     """What few owners need to change."""
     left, right = st.columns(2)
@@ -225,6 +238,7 @@ def more_rules(key: str) -> dict[str, Any]:
         }
     return chosen | {
         "repeat_every": repeats(left, REPEAT_EVERY, f"rep {key}"),
+        "gold_every": golds(right, 0, f"gold {key}"),
         "lease_seconds": float(
             right.number_input(
                 "Seconds until an unanswered duel goes to others", 10, 86_400, 120, key=f"l {key}"

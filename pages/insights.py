@@ -41,7 +41,7 @@ MOST = 40  # arms in one picture; its data have them all
 COLUMNS = {
     **{
         name: st.column_config.NumberColumn(format="%d %%")
-        for name in ("weight", "left", "consistency", "agrees with others")
+        for name in ("weight", "left", "consistency", "right on plain pairs", "agrees with others")
     },
     "last answer": st.column_config.DatetimeColumn(
         format="D MMM YYYY, HH:mm", timezone=st.context.timezone
@@ -94,7 +94,8 @@ def people() -> None:
         show(found, "agreement", None)
     else:
         st.caption(found.title)
-    everybody = service.annotators(everything)
+    labels = [state.label for state in study.config.states]
+    everybody = service.annotators(everything, labels)
     weights = service.sureness(store(), study.id, now)
     out = service.excluded(store(), study.id)
     for line in findings.warnings(everybody[~everybody.annotator.isin(out)], weights):

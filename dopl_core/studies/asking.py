@@ -25,8 +25,8 @@ def next_duel(
 ) -> Ask | Waiting | Finished:
     """What to show this person now; new people are welcomed by their name.
 
-    In this order: the duel they have open, practice, a repeat if it is time, the first duel of
-    the queue that they have not rated and that wants a rating that nobody else holds.
+    In this order: the duel they have open, practice, a repeat or a plain duel if it is time, the
+    first duel of the queue that they have not rated and that wants a rating that nobody else holds.
     participant: the id that a panel gave them, kept with what they are shown
     """
     with take_turn(store, study, promise=False) as turn:
@@ -39,7 +39,7 @@ def next_duel(
             return Finished(person.answers, "quota")
         latest = turn.now + int(1000 * turn.config.lease_seconds)
         release(turn, statements.OVERDUE, study=study, now=turn.now, latest=latest)
-        for find in (_open, _practice, _repeat, _queued):
+        for find in (_open, _practice, _repeat, _gold, _queued):
             found = find(turn, person)
             if found is not None:
                 return _ask(turn, person, *found)
@@ -204,12 +204,30 @@ def _repeat(turn: Turn, person: _Person) -> tuple[int, Record] | None:
     original = turn.run(statements.TO_REPEAT, skip_first=skip_first, **who).one_or_none()
     if original is None:
         return None
-    place = (original.episode, original.epoch, original.number)
-    swapped = (original.right_arm, original.right_state, original.left_arm, original.left_state)
-    again = rows.duel(turn.study, place, "repeat", swapped, ratings=0)
+    return _show(turn, person, _swapped(turn, original, "repeat"))
+
+
+def _gold(turn: Turn, person: _Person) -> tuple[int, Record] | None:
+    """A duel of this round that is plain by its states; it measures people, and is not learnt."""
+    every = turn.config.gold_every
+    if not every or not person.answers or person.answers % every:
+        return None
+    who = {"study": turn.study, "annotator": person.name}
+    if person.answers < every * (turn.run(statements.GOLDS, **who).scalar_one() + 1):
+        return None
+    gap = turn.config.n_states // 2
+    found = turn.run(statements.GOLD, episode=turn.episode, gap=gap, **who).one_or_none()
+    return None if found is None else _show(turn, person, _swapped(turn, found, "gold"))
+
+
+def _swapped(turn: Turn, duel: Record, purpose: str) -> Record:
+    """A duel once more for another purpose, with its sides swapped, for nobody in particular."""
+    place = (duel.episode, duel.epoch, duel.number)
+    sides = (duel.right_arm, duel.right_state, duel.left_arm, duel.left_state)
+    again = rows.duel(turn.study, place, purpose, sides, ratings=0)
     if turn.run(statements.DUEL_AT, **again).scalar() is None:
         turn.run(statements.NEW_DUEL, **again)
-    return _show(turn, person, turn.run(statements.DUEL_AT, **again).one())
+    return turn.run(statements.DUEL_AT, **again).one()
 
 
 def _queued(turn: Turn, person: _Person) -> tuple[int, Record] | None:

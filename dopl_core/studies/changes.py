@@ -18,7 +18,10 @@ WORDS = (
     *("title", "question", "instructions", "noun", "epoch_word"),
     *("why", "completion_code"),
 )
-NUMBERS = ("budget", "by_lot", "answers", "ratings", "repeat_every", "lease_seconds", "quota")
+NUMBERS = (
+    *("budget", "by_lot", "answers", "ratings", "repeat_every", "gold_every"),
+    *("lease_seconds", "quota"),
+)
 SWITCHES = (
     *("ties_allowed", "practice", "photos_from_web", "weigh_people"),
     *("hide_state", "hide_description", "show_id", "tell_results"),

@@ -72,6 +72,8 @@ class StudyConfig:
     lease_seconds: how long a duel that was shown waits for its answer before it goes to others
     repeat_every: after so many answers a person is asked one of their own again, sides swapped, if
         others answer too; 0 for never
+    gold_every: after so many answers a person is asked about a pair that is plain by the order of
+        the states, to see whether they look; 0 for never
     hide_state, hide_description, show_id: what a card shows of an arm beside its name and columns;
         without the state its description, which tells it, is not shown either
     why: what the answers are for, in the owner's words, shown when somebody comes
@@ -113,6 +115,7 @@ class StudyConfig:
     photos_from_web: bool = False
     by_lot: int = 0
     weigh_people: bool = True
+    gold_every: int = 0
     hide_state: bool = False
     hide_description: bool = False
     show_id: bool = False
@@ -331,6 +334,7 @@ RULES: dict[str, Rule] = {
     "photos_from_web": switch,
     "by_lot": whole(0, environments.MOST_ARMS),  # fewer than the budget, _check_people sees to it
     "weigh_people": switch,
+    "gold_every": whole(0, 10**6),
     "hide_state": switch,
     "hide_description": switch,
     "show_id": switch,

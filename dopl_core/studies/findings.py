@@ -175,7 +175,7 @@ def people(
     excluded: Sequence[str] = (),
 ) -> Finding:
     """Everybody's answers, speed, habits and consistency, and what their answers weigh."""
-    shares = ["left_share", "consistency", "agreement"]
+    shares = ["left_share", "consistency", "right", "agreement"]
     data = annotators.assign(**{name: (100 * annotators[name]).round() for name in shares})
     if sureness:
         data.insert(
@@ -185,6 +185,8 @@ def people(
         data.insert(
             1, "counts", data.annotator.map(lambda n: "left out" if n in excluded else "yes")
         )
+    if not data.plain.any():
+        data = data.drop(columns="plain")
     data = data.dropna(axis="columns", how="all").rename(
         columns={
             "annotator": "person",
@@ -192,6 +194,8 @@ def people(
             "median_ms": "median (ms)",
             "left_share": "left",
             "again": "asked again",
+            "plain": "plain pairs",
+            "right": "right on plain pairs",
             "agreement": "agrees with others",
             "last_seen": "last answer",
         }

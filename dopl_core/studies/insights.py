@@ -1,5 +1,6 @@
 """What the answers have taught: read-only tables for owners, as data frames."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -125,12 +126,14 @@ def agreement(answers: "pd.DataFrame") -> Agreement | None:
     return agreeing.agreement(agreeing.choices(answers))
 
 
-def annotators(answers: "pd.DataFrame") -> "pd.DataFrame":
+def annotators(answers: "pd.DataFrame", states: Sequence[str] = ()) -> "pd.DataFrame":
     """One row a person: answers, skips, median response, share of left, consistency, agreement.
 
     answers: of all people, as `answers` gives them
     again, consistency: repeats answered, and the share of them as before (NaN without repeats)
+    plain, right: gold duels answered, and the share of them as the order of the states has it
     agreement: share of other people's answers to the same duels that say the same
+    states: their labels in order, where there are gold duels
     """
     import pandas as pd
 
@@ -140,6 +143,13 @@ def annotators(answers: "pd.DataFrame") -> "pd.DataFrame":
     for name, own in said.groupby("annotator", sort=True):
         policy = own[own.purpose == "policy"]
         same, asked_again = agreeing.consistency(chosen[chosen.person == name])
+        gold = own[(own.purpose == "gold") & own.outcome.isin(("left", "right"))]
+        right = sum(
+            (outcome == "left") == (states.index(one) > states.index(other))
+            for outcome, one, other in zip(
+                gold.outcome, gold.left_state, gold.right_state, strict=True
+            )
+        )
         sided = policy[policy.outcome.isin(("left", "right"))]
         rows.append(
             {
@@ -150,12 +160,14 @@ def annotators(answers: "pd.DataFrame") -> "pd.DataFrame":
                 "left_share": (sided.outcome == "left").mean() if len(sided) else np.nan,
                 "again": asked_again,
                 "consistency": same / asked_again if asked_again else np.nan,
+                "plain": len(gold),
+                "right": right / len(gold) if len(gold) else np.nan,
                 "agreement": _with_others(said, str(name)),
                 "last_seen": own.answered_at.max(),
             }
         )
     columns = ["annotator", "answers", "skips", "median_ms", "left_share"]
-    columns += ["again", "consistency", "agreement", "last_seen"]
+    columns += ["again", "consistency", "plain", "right", "agreement", "last_seen"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -40,7 +40,8 @@ class Ask:
     """A duel to show. The same one comes back until it is answered or its lease has run out.
 
     impression: what `answer` wants to know;  duel: number of the duel
-    purpose: policy, repeat or practice;  expected: the plain answer to a practice duel, else ""
+    purpose: policy, sitting, repeat, gold or practice
+    expected: the plain answer to a practice duel, else ""
     episode, epoch: that the duel is about, from 1 (0 before the first plan) and from 0
     done, total: ratings that this round (see Study.asked) has and wants
     own: the person's answers so far, practice aside;  can_undo: there is one to take back

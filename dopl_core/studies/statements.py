@@ -179,3 +179,29 @@ DUEL_AT = sa.select(_d.id.label("duel"), *_place, *_sides, sa.null().label("impr
     _d.purpose == given("purpose"),
 )
 NEW_DUEL = sa.insert(schema.duels).returning(_d.id)
+
+# The plainest duels of a round: their states lie furthest apart. Each is gold to a person once.
+_gap = sa.func.abs(_d.left_state - _d.right_state)
+_gold = schema.duels.alias("gold")
+_was_gold = (
+    sa.select(_i.id)
+    .join_from(schema.impressions, _gold, _i.duel == _gold.c.id)
+    .where(_of_person, _gold.c.purpose == "gold")
+)
+GOLDS = sa.select(sa.func.count()).select_from(_was_gold.subquery())
+GOLD = (
+    sa.select(*_place[:3], *_sides)
+    .where(
+        _d.study == given("study"),
+        _d.episode == given("episode"),
+        _d.purpose.in_(LEARNT),
+        _gap >= given("gap"),
+        ~_was_gold.where(
+            *(_gold.c[c.name] == c for c in (_d.study, _d.episode, _d.epoch, _d.number))
+        )
+        .correlate(schema.duels)
+        .exists(),
+    )
+    .order_by(_gap.desc(), _d.id)
+    .limit(1)
+)

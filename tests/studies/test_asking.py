@@ -375,3 +375,40 @@ def test_events_are_numbered_without_gaps_whatever_happens(store: Store, clock: 
             sa.select(e.seq).where(e.study == study).order_by(e.seq)
         ).scalars()
         assert list(numbers) == list(range(1, len(events(store, study)) + 1))
+
+
+def test_plain_pairs_come_at_their_rate_and_are_not_learnt(store: Store) -> None:
+    study = service.create_study(store, cpap(gold_every=3, horizon=4))
+    learnt = []
+    purposes = []
+    while isinstance(found := service.next_duel(store, study, "Ann"), Ask):
+        purposes.append(found.purpose)
+        better = "left" if found.left.state_number > found.right.state_number else "right"
+        service.answer(store, found.impression, better, too_fast_ms=0)
+        if found.purpose == "gold":
+            assert abs(found.left.state_number - found.right.state_number) >= 1
+            assert found.expected == ""
+        else:
+            learnt.append(found)
+    assert [n for n, purpose in enumerate(purposes) if purpose == "gold"][:3] == [3, 7, 11]
+    assert service.load_learner(store, study).counts.total() == len(learnt) == 12
+    states = [state.label for state in service.get_study(store, study).config.states]
+    [ann] = service.annotators(service.answers(store, study), states).itertuples()
+    assert (ann.plain, ann.right) == (purposes.count("gold"), 1.0)
+    content = service.export_bundle(store, study)
+    service.replay_study(store, study)
+    service.delete_study(store, study)
+    service.import_bundle(store, content)
+    assert service.export_bundle(store, study) == content
+
+
+def test_nobody_is_asked_a_plain_pair_twice(store: Store) -> None:
+    study = service.create_study(store, cpap(gold_every=1, horizon=4, ratings=2))
+    shown = []
+    for name in ("Ann", "Bob"):
+        while isinstance(found := service.next_duel(store, study, name), Ask):
+            service.answer(store, found.impression, "left", too_fast_ms=0)
+            if found.purpose == "gold":
+                shown.append((name, found.duel))
+    assert len(set(shown)) == len(shown) > 4
+    service.replay_study(store, study)

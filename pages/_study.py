@@ -111,11 +111,11 @@ def data(study: Study) -> None:
         help='The bundle and the answers have "annotator 1" and so on in their place.',
     )
     st.download_button(
-        "Everything as a bundle (zip)",
+        "Everything but names as a bundle (zip)" if pseudonyms else "Everything as a bundle (zip)",
         made_for_owner(lambda: service.export_bundle(store(), study.id, pseudonyms)),
         f"{study.id}.zip",
         "application/zip",
-        key="export",
+        key=f"export-{'nameless' if pseudonyms else 'whole'}",
     )
     csv_button(
         "All answers (CSV)",

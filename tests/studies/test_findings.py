@@ -234,6 +234,7 @@ def test_people_asked_again_count_once_each_time():
         {
             **{"annotator": ["Ann", "Bo", "Cy"], "answers": 20, "skips": 0, "left_share": 0.5},
             **{"again": [1, 9, 0], "consistency": [0.0, 1.0, np.nan], "agreement": np.nan},
+            **{"plain": [0, 4, 4], "right": [np.nan, 1.0, 0.25]},
         }
     )
     found = findings.people(frame)
@@ -241,6 +242,7 @@ def test_people_asked_again_count_once_each_time():
         "Asked again, people give the same answer 90 % of the time (60 % to 98 %, of 10)"
     )
     assert found.data["asked again"].tolist() == [1, 9, 0]
+    assert found.data["right on plain pairs"].tolist()[1:] == [100, 25]
     found = findings.people(frame.assign(again=0, consistency=np.nan))
     assert found.title == "Nobody was asked the same pair twice yet"
     assert "asked again" not in found.data
@@ -265,7 +267,14 @@ def test_the_owner_hears_of_chance_of_one_side_and_of_haste_and_of_nobody_else()
 def test_the_table_of_people_says_who_is_left_out_and_that_they_weigh_nothing() -> None:
     shares = {name: [0.5, 0.5] for name in ("left_share", "consistency", "agreement")}
     people = pd.DataFrame(
-        {"annotator": ["Ann", "Zed"], "answers": [4, 8], "again": [2, 2], **shares}
+        {
+            "annotator": ["Ann", "Zed"],
+            "answers": [4, 8],
+            "again": [2, 2],
+            "plain": 0,
+            "right": np.nan,
+            **shares,
+        }
     )
     data = findings.people(people, {"Ann": 1.0}, ["Zed"]).data
     assert data.counts.tolist() == ["yes", "left out"]

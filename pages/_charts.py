@@ -73,7 +73,7 @@ def ranges(data: pd.DataFrame, domain: tuple[float, float], zero: bool = False) 
     place = alt.Y("row:O", axis=None)
     axis = alt.Axis(tickCount=5, grid=False, title=None)
     scale = alt.Scale(domain=list(domain), nice=False)
-    reach = base.mark_rule(size=3, color=strong, yOffset=14).encode(
+    reach = base.mark_rule(aria=False, size=3, color=strong, yOffset=14).encode(
         alt.X("low:Q", scale=scale, axis=axis), alt.X2("high:Q"), place
     )
     dots = base.mark_point(filled=True, size=90, color=strong, opacity=1, yOffset=14).encode(
@@ -84,6 +84,8 @@ def ranges(data: pd.DataFrame, domain: tuple[float, float], zero: bool = False) 
         place, alt.Text("name:N")
     )
     words = base.mark_text(**text, dy=-2, fontSize=13).encode(place, alt.Text("words:N"))
-    line = base.mark_rule(strokeDash=[4, 4], color=ink, opacity=0.5).encode(x=alt.datum(0))
+    line = base.mark_rule(aria=False, strokeDash=[4, 4], color=ink, opacity=0.5).encode(
+        x=alt.datum(0)
+    )
     layers = [*([line] if zero else []), reach, dots, title, words]
     return alt.layer(*layers)

@@ -129,8 +129,10 @@ def side_habits(answers: pd.DataFrame) -> tuple[Finding, str, alt.LayerChart]:
     strong, ink = _charts.colours()["strong"], _charts.colours()["ink"]
     axis, person = "share of left, 95 % range", _charts.named("person")
     base = alt.Chart(_charts.names(found.data, "person"), height=alt.Step(26))
-    half = base.mark_rule(strokeDash=[4, 4], color=ink, opacity=0.5).encode(x=alt.datum(0.5))
-    reach = base.mark_rule(size=3, color=strong).encode(
+    half = base.mark_rule(aria=False, strokeDash=[4, 4], color=ink, opacity=0.5).encode(
+        x=alt.datum(0.5)
+    )
+    reach = base.mark_rule(aria=False, size=3, color=strong).encode(
         _charts.percent("low:Q", axis), alt.X2("high:Q"), person
     )
     dots = base.mark_point(filled=True, size=70, color=strong, opacity=1).encode(
@@ -170,7 +172,7 @@ def dots(found: Finding) -> alt.LayerChart:
         base = alt.Chart(data, height=alt.Step(36))
         place = _charts.named("state", data.state.tolist())
         strong = _charts.colours()["strong"]
-        return base.mark_rule(size=3, color=strong).encode(
+        return base.mark_rule(aria=False, size=3, color=strong).encode(
             reach, alt.X2("high:Q"), place
         ) + base.mark_point(filled=True, size=80, color=strong, opacity=1).encode(mean, place)
     few = len(states) <= 4
@@ -181,7 +183,7 @@ def dots(found: Finding) -> alt.LayerChart:
     colour = alt.Color("state:N", sort=states, scale=scale, title=None, legend=legend)
     arm = _charts.named("name")
     offset = {"yOffset": alt.YOffset("state:N", sort=states)} if few else {}
-    return base.mark_rule(size=1.5).encode(
+    return base.mark_rule(aria=False, size=1.5).encode(
         reach, alt.X2("high:Q"), arm, colour, **offset
     ) + base.mark_point(filled=True, size=40, opacity=1).encode(mean, arm, colour, **offset)
 

@@ -453,6 +453,7 @@ def test_a_spoilt_bundle_is_refused_or_is_sound(
             file.write(f"{part} {dict(came)}\n")
 
 
+@pytest.mark.long
 def test_postgresql_takes_and_refuses_the_same(
     sqlite_store: Store, new_postgresql: Callable[..., str], template: str, whole: list[bytes]
 ) -> None:
@@ -464,6 +465,7 @@ def test_postgresql_takes_and_refuses_the_same(
     other.close()
 
 
+@pytest.mark.long
 def test_whole_bundles_are_sound(sqlite_store: Store, whole: list[bytes]) -> None:
     assert {tried(sqlite_store, content) for content in whole} == {"imported"}
 

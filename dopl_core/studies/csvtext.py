@@ -89,6 +89,11 @@ def read(text: str, name: str) -> tuple[list[str], list[tuple[int, dict[str, str
         if not any(row):
             continue
         if len(row) != len(columns):
-            raise CsvError(f"{name} row {number}: {len(row)} cells, {len(columns)} columns")
+            mark = "tab" if separator == "\t" else f'"{separator}"'
+            more = f"a cell with a {mark} in it must stand in quotes"
+            remedy = (
+                more if len(row) > len(columns) else "each column needs a cell, if an empty one"
+            )
+            raise CsvError(f"{name} row {number}: {len(row)} of {len(columns)} cells; {remedy}")
         found.append((number, dict(zip(columns, row, strict=True))))
     return columns, found

@@ -54,7 +54,14 @@ def test_spreadsheets_ways_of_writing_csv_are_understood(content: bytes) -> None
             'roster.csv row 7: state "Hihg" is not one of Low, Moderate, High',
         ),
         (b"id,state\n,Low\n", "roster.csv row 2: id is empty"),
-        (b"id,state\na,Low,3\n", "roster.csv row 2: 3 cells, 2 columns"),
+        (
+            b"id;state\na;Low;3\n",
+            'roster.csv row 2: 3 of 2 cells; a cell with a ";" in it must stand in quotes',
+        ),
+        (
+            b"id,state\na,Low\nb\n",
+            "roster.csv row 3: 1 of 2 cells; each column needs a cell, if an empty one",
+        ),
         (b"\xff\xfei", "roster.csv: not a text file"),
         (b"id,state\nM\x81ller,Low\n", "roster.csv: not a text file"),
         (b"id,state\na\0,Low\n", "roster.csv: not a text file"),

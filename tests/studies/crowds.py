@@ -8,8 +8,9 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import sqlalchemy as sa
+from playing import check_replay
 
-from dopl_core.studies import arrays, schema, service
+from dopl_core.studies import schema, service
 from dopl_core.studies.service import Store
 from dopl_core.studies.vocabulary import ANSWERS
 
@@ -102,6 +103,4 @@ def check(store: Store, study: str, acknowledged: list[tuple[int, str]]) -> None
         assert given == counted <= wanted
         assert left == wanted - given
     assert numbers[0] == numbers[1]
-    replayed = service.replay_study(store, study).state()
-    folded = service.load_learner(store, study).state()
-    assert arrays.digest(folded) == arrays.digest(replayed)
+    check_replay(store, study)

@@ -3,7 +3,8 @@
 import random
 from collections.abc import Sequence
 
-from dopl_core.studies import service
+from dopl_core.learning.dopl import Dopl
+from dopl_core.studies import arrays, service
 from dopl_core.studies.service import Ask, Store, StudyConfig, Waiting
 
 
@@ -74,3 +75,18 @@ def play(
             service.observe(store, study, report)
         service.advance(store, study)
     return saved
+
+
+def digest(store: Store, study: str) -> str:
+    """Of all that the learner holds now."""
+    return arrays.digest(service.load_learner(store, study).state())
+
+
+def check_replay(store: Store, study: str) -> Dopl:
+    """The learner, which is the same to the bit whether the log is folded or played again."""
+    replayed = service.replay_study(store, study)
+    state, folded = replayed.state(), service.load_learner(store, study).state()
+    assert state.keys() == folded.keys()
+    for name, array in state.items():
+        assert array.tobytes() == folded[name].tobytes(), name
+    return replayed

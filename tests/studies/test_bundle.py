@@ -3,20 +3,17 @@
 import csv
 import io
 import json
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playing import STATES, Clock, clinic, cpap, play
+from bundles import files, zipped
+from playing import STATES, Clock, clinic, cpap, digest, play
 
 from dopl_core.studies import arrays, bundle, csvtext, service
 from dopl_core.studies.replay import ReplayError, replay
 from dopl_core.studies.service import Ask, CsvError, Store, StudyError
-
-KEPT = Path(__file__).resolve().parents[1] / "data" / "kept"
-VERSION_1 = "kept-version-1-792b0b"
 
 NASTY = (
     '=HYPERLINK("http://x")',
@@ -29,23 +26,6 @@ NASTY = (
     "@x",
 )
 NASTY += ("\tindented", "ünï ☃ 患者", "=1+1", "'=1", "''", "|cmd", "％", " spaces ")
-
-
-def files(content: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def zipped(members: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
-
-
-def digest(store: Store, study: str) -> str:
-    return arrays.digest(service.load_learner(store, study).state())
 
 
 def nasty(**rules: object) -> service.StudyConfig:
@@ -172,35 +152,6 @@ def test_quoted_text_comes_back(text: str) -> None:
     content = csvtext.write(["a", "b"], [[text, "x"]])
     _, rows = csvtext.read(content, "t.csv")
     assert [csvtext.unquote(row["a"]) for _, row in rows] == [text]
-
-
-def test_a_bundle_of_version_1_is_imported(store: Store, clock: Clock) -> None:
-    assert service.import_bundle(store, KEPT / "bundle1.zip") == VERSION_1
-    learner = service.load_learner(store, VERSION_1)
-    assert (learner.counts.total(), learner.visits.sum(), learner.episode) == (10, 160, 4)
-    assert play(store, VERSION_1, 20, clock=clock) > 10
-    now = service.export_bundle(store, VERSION_1)
-    assert json.loads(files(now)["study.json"])["schema"] == 3
-    replayed = service.replay_bundle(now)
-    assert arrays.digest(replayed.state()) == digest(store, VERSION_1)
-
-
-@pytest.mark.parametrize("kept", ["armman", "clinic", "paper"])
-def test_a_bundle_of_version_2_is_imported_replays_to_the_bit_and_goes_on(
-    store: Store, clock: Clock, kept: str
-) -> None:
-    """Made by the version before editions: simulated and drawn, a roster's, the paper's."""
-    old = KEPT / f"bundle2_{kept}.zip"
-    replayed = service.replay_bundle(old)
-    study = service.import_bundle(store, old)
-    assert digest(store, study) == arrays.digest(replayed.state())
-    clock.wait(10**6)
-    labels = [state.label for state in service.get_study(store, study).config.states]
-    assert play(store, study, 20, clock=clock, states=labels) > 5
-    now = service.export_bundle(store, study)
-    about = json.loads(files(now)["study.json"])
-    assert (about["schema"], about["config"]["edition"]) == (3, 1)
-    assert arrays.digest(service.replay_bundle(now).state()) == digest(store, study)
 
 
 def test_a_study_that_is_here_already_is_not_imported_over(store: Store, clock: Clock) -> None:

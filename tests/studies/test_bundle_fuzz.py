@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from bundles import files, zipped
 from playing import ROSTER, STATES, Clock, clinic, cpap, play
 
 from dopl_core.environments import BadEnvironmentError
@@ -41,19 +42,6 @@ Members = dict[str, bytes]
 
 
 # --- what is spoilt
-
-
-def files(content: bytes) -> Members:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def zipped(members: Members, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def simulated(store: Store, clock: Clock) -> str:

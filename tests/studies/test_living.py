@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playing import STATES, Clock, clinic
+from playing import STATES, Clock, check_replay, clinic
 
 from dopl_core.studies import arrays, service
 from dopl_core.studies.service import Arm, Ask, Store, StudyError
@@ -22,13 +22,6 @@ def next_week(store: Store, study: str, **report: object) -> None:
 
 def on_the_list(store: Store, study: str) -> list[str]:
     return [one.id for one in service.read_lists(store, study)[-1].listed]
-
-
-def check_replay(store: Store, study: str) -> None:
-    replayed, folded = service.replay_study(store, study), service.load_learner(store, study)
-    assert replayed.state().keys() == folded.state().keys()
-    for name, array in replayed.state().items():
-        assert array.tobytes() == folded.state()[name].tobytes(), name
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import base64
 import io
-import zipfile
 
 import pytest
+from bundles import files, zipped
 from PIL import Image
 from playing import clinic
 
@@ -19,18 +19,10 @@ def picture(kind: str = "JPEG", size: tuple[int, int] = (640, 480), **options: o
     return content.getvalue()
 
 
-def zipped(files: dict[str, bytes]) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as opened:
-        for name, one in files.items():
-            opened.writestr(name, one)
-    return content.getvalue()
-
-
 def test_photos_are_found_by_id_whatever_the_folder_case_and_format() -> None:
-    files = {"ward/P1.JPG": picture(), "p2.png": picture("PNG"), "p3.webp": picture("WEBP")}
-    files |= {"__MACOSX/p4.jpg": b"x", ".DS_Store": b"x", "notes.txt": b"x", "p44.jpg": picture()}
-    found = photos.read_photos(zipped(files), clinic())
+    given = {"ward/P1.JPG": picture(), "p2.png": picture("PNG"), "p3.webp": picture("WEBP")}
+    given |= {"__MACOSX/p4.jpg": b"x", ".DS_Store": b"x", "notes.txt": b"x", "p44.jpg": picture()}
+    found = photos.read_photos(zipped(given), clinic())
     assert sorted(found.photos) == ["p1", "p2", "p3"]
     assert found.others == ("notes.txt", "p44.jpg")
     for content in found.photos.values():
@@ -110,9 +102,7 @@ def test_photos_go_with_their_study_and_the_log_says_which_were_seen(store: Stor
     service.keep_photos(store, study, {"p1": b"one"})
     service.replay_study(store, study)
     content = service.export_bundle(store, study)
-    with zipfile.ZipFile(io.BytesIO(content)) as opened:
-        log = opened.read("events.csv").decode()
-    assert "photos_added" in log
+    assert b"photos_added" in files(content)["events.csv"]
     service.delete_study(store, study)
     service.import_bundle(store, content)
     assert service.count_photos(store, study) == 0

@@ -5,7 +5,6 @@ import resource
 import shutil
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -17,17 +16,14 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from playing import Clock, cpap, play
+from playing import cpap, play
 
-from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import arrays, schema, service, statements
 from dopl_core.studies import store as stores
 from dopl_core.studies.service import Ask, Store, StoreError
 from dopl_core.studies.turn import take_turn
 
 ROOT = Path(__file__).resolve().parents[2]
-KEPT = Path(__file__).resolve().parents[1] / "data" / "kept"
-VERSION_1 = "kept-version-1-792b0b"  # the study in the kept files of version 1
 
 
 def test_the_migrations_make_the_tables_that_the_code_expects(empty_url: str) -> None:
@@ -39,59 +35,6 @@ def test_the_migrations_make_the_tables_that_the_code_expects(empty_url: str) ->
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, schema.metadata) == []
     store.close()
-
-
-def test_a_database_of_version_1_is_brought_up_to_date_and_goes_on(
-    tmp_path: Path, clock: Clock
-) -> None:
-    file = tmp_path / "old.db"
-    shutil.copy(KEPT / "schema1.db", file)
-    with sqlite3.connect(file) as raw:
-        assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
-        kept = raw.execute("SELECT * FROM events ORDER BY seq").fetchall()
-    store = service.open_store(f"sqlite:///{file}", clock=clock)
-    with store.read() as connection:
-        rows = connection.execute(sa.select(schema.events).order_by(schema.events.c.seq)).all()
-    assert [tuple(row)[:9] for row in rows] == kept  # and no chain
-    learner = service.load_learner(store, VERSION_1)
-    assert (learner.counts.total(), learner.visits.sum(), learner.episode) == (10, 160, 4)
-    assert service.answers(store, VERSION_1).outcome.value_counts()["undone"] == 3
-    assert play(store, VERSION_1, 30, clock=clock) > 20
-    learner = service.load_learner(store, VERSION_1)
-    with store.write() as connection:
-        assert connection.execute(sa.delete(schema.snapshots)).rowcount == 1
-    assert arrays.digest(learner.state()) == arrays.digest(
-        service.load_learner(store, VERSION_1).state()
-    )
-    store.close()
-
-
-@pytest.mark.parametrize(("version", "studies"), [("0002", 1), ("0003", 3)])
-def test_a_database_of_every_version_opens_goes_on_and_replays(
-    tmp_path: Path, clock: Clock, version: str, studies: int
-) -> None:
-    file = tmp_path / "old.db"
-    shutil.copy(KEPT / f"schema{int(version)}.db", file)
-    with sqlite3.connect(file) as raw:
-        assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [(version,)]
-    store = service.open_store(f"sqlite:///{file}", clock=clock)
-    found = service.list_studies(store)
-    assert len(found) == studies
-    clock.wait(10**6)
-    for study in found:
-        assert study.config.edition == 1
-        before = service.load_learner(store, study.id)
-        check_replay(store, study.id)
-        labels = [state.label for state in study.config.states]
-        assert play(store, study.id, 30, clock=clock, states=labels) > 10
-        assert check_replay(store, study.id).counts.total() > before.counts.total()
-    store.close()
-
-
-def check_replay(store: Store, study: str) -> Dopl:
-    replayed, folded = service.replay_study(store, study), service.load_learner(store, study)
-    assert arrays.digest(replayed.state()) == arrays.digest(folded.state())
-    return replayed
 
 
 def test_a_postgresql_database_of_version_1_is_brought_up_to_date(

@@ -4,16 +4,12 @@ import random
 
 import pytest
 import sqlalchemy as sa
-from playing import Clock, clinic, cpap, play
+from playing import Clock, clinic, cpap, digest, play
 
 from dopl_core.studies import arrays, schema, service
 from dopl_core.studies.service import Ask, Store, StudyError
 
 EVERYBODY = ("Zed", "Ann", "Bob")
-
-
-def digest(store: Store, study: str) -> str:
-    return arrays.digest(service.load_learner(store, study).state())
 
 
 def sitting(store: Store, people: tuple[str, ...]) -> str:

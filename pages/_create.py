@@ -196,30 +196,25 @@ def lots(place: Any, budget: int, now: int, key: str) -> int:
     )
 
 
-def repeats(place: Any, now: int, key: str) -> int:
-    """How often people are asked one of their own again; also in the settings."""
-    return int(
-        place.number_input(
-            "Ask everybody one of their own again every so many answers (0: never)",
-            *(0, max(1000, now), now),
-            key=key,
-            help="With its sides swapped, once several people answer. Nothing is learnt from it: "
-            "Insights then say how often each of them gives the same answer again.",
-        )
-    )
+# What nothing is learnt from, to see how people answer: its label, and what it is for.
+CHECKS = {
+    "repeat_every": (
+        "Ask everybody one of their own again every so many answers (0: never)",
+        "With its sides swapped, once several people answer. Nothing is learnt from it: Insights "
+        "then say how often each of them gives the same answer again.",
+    ),
+    "gold_every": (
+        "Ask everybody about a plain pair every so many answers (0: never)",
+        "Two whose states lie far apart. Nothing is learnt from it: Insights then say how often "
+        "each of them takes the better one, and so whether they look.",
+    ),
+}
 
 
-def golds(place: Any, now: int, key: str) -> int:
-    """How often people are asked about a plain pair; also in the settings."""
-    return int(
-        place.number_input(
-            "Ask everybody about a plain pair every so many answers (0: never)",
-            *(0, max(1000, now), now),
-            key=key,
-            help="Two whose states lie far apart. Nothing is learnt from it: Insights then say how "
-            "often each of them takes the better one, and so whether they look.",
-        )
-    )
+def check_every(place: Any, check: str, now: int, key: str) -> int:
+    """After how many answers people are asked one of the CHECKS; also in the settings."""
+    label, purpose = CHECKS[check]
+    return int(place.number_input(label, *(0, max(1000, now), now), key=key, help=purpose))
 
 
 def more_rules(key: str) -> dict[str, Any]:
@@ -237,8 +232,8 @@ def more_rules(key: str) -> dict[str, Any]:
             ),
         }
     return chosen | {
-        "repeat_every": repeats(left, REPEAT_EVERY, f"rep {key}"),
-        "gold_every": golds(right, 0, f"gold {key}"),
+        "repeat_every": check_every(left, "repeat_every", REPEAT_EVERY, f"rep {key}"),
+        "gold_every": check_every(right, "gold_every", 0, f"gold {key}"),
         "lease_seconds": float(
             right.number_input(
                 "Seconds until an unanswered duel goes to others", 10, 86_400, 120, key=f"l {key}"

@@ -6,7 +6,7 @@ from dopl_core.studies import service
 from dopl_core.studies.service import Study
 from pages import _asked
 from pages._backend import store
-from pages._create import golds, lots, repeats
+from pages._create import check_every, lots
 from pages._done import say_done
 from pages._study import status_buttons
 from pages._trouble import said_plainly
@@ -41,8 +41,8 @@ def show(study: Study) -> None:
         "ratings": right.number_input(
             "People who answer each duel", 1, 20, config.ratings, key="set ratings"
         ),
-        "repeat_every": repeats(left, config.repeat_every, "set repeats"),
-        "gold_every": golds(right, config.gold_every, "set golds"),
+        "repeat_every": check_every(left, "repeat_every", config.repeat_every, "set repeats"),
+        "gold_every": check_every(right, "gold_every", config.gold_every, "set golds"),
         "epoch_word": right.text_input("A list is made every", config.epoch_word, key="set word"),
         "ties_allowed": left.checkbox(
             'Allow "equal" as an answer', config.ties_allowed, key="set ties"

@@ -1,5 +1,6 @@
 """Duels and answers: what a person is shown next, what is done with what they click."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -215,9 +216,14 @@ def _gold(turn: Turn, person: _Person) -> tuple[int, Record] | None:
     who = {"study": turn.study, "annotator": person.name}
     if person.answers < every * (turn.run(statements.GOLDS, **who).scalar_one() + 1):
         return None
-    gap = turn.config.n_states // 2
+    gap = plain_gap(turn.config.n_states)
     found = turn.run(statements.GOLD, episode=turn.episode, gap=gap, **who).one_or_none()
     return None if found is None else _show(turn, person, _swapped(turn, found, "gold"))
+
+
+def plain_gap(n_states: int) -> int:
+    """How many states apart the two of a plain pair are: two thirds of the whole way, or more."""
+    return math.ceil(2 * (n_states - 1) / 3)
 
 
 def _swapped(turn: Turn, duel: Record, purpose: str) -> Record:

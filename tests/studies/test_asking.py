@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 from playing import ROSTER, STATES, Clock, clinic, cpap, play
 
-from dopl_core.studies import arrays, schema, service
+from dopl_core.studies import arrays, asking, schema, service
 from dopl_core.studies.service import Ask, Finished, Store, StudyError, Waiting
 
 
@@ -386,7 +386,7 @@ def test_plain_pairs_come_at_their_rate_and_are_not_learnt(store: Store) -> None
         better = "left" if found.left.state_number > found.right.state_number else "right"
         service.answer(store, found.impression, better, too_fast_ms=0)
         if found.purpose == "gold":
-            assert abs(found.left.state_number - found.right.state_number) >= 1
+            assert abs(found.left.state_number - found.right.state_number) == 2  # Low, High
             assert found.expected == ""
         else:
             learnt.append(found)
@@ -400,6 +400,11 @@ def test_plain_pairs_come_at_their_rate_and_are_not_learnt(store: Store) -> None
     service.delete_study(store, study)
     service.import_bundle(store, content)
     assert service.export_bundle(store, study) == content
+
+
+@pytest.mark.parametrize(("states", "gap"), [(2, 1), (3, 2), (4, 2), (5, 3), (7, 4), (10, 6)])
+def test_a_pair_is_plain_from_two_thirds_of_the_whole_way_on(states: int, gap: int) -> None:
+    assert asking.plain_gap(states) == gap
 
 
 def test_nobody_is_asked_a_plain_pair_twice(store: Store) -> None:

@@ -73,7 +73,7 @@ class StudyConfig:
     repeat_every: after so many answers a person is asked one of their own again, sides swapped, if
         others answer too; 0 for never
     gold_every: after so many answers a person is asked about a pair that is plain by the order of
-        the states, to see whether they look; 0 for never
+        the states (asking.plain_gap), to see whether they look; 0 for never
     hide_state, hide_description, show_id: what a card shows of an arm beside its name and columns;
         without the state its description, which tells it, is not shown either
     why: what the answers are for, in the owner's words, shown when somebody comes
@@ -264,19 +264,20 @@ def learner_of(config: StudyConfig) -> Dopl:
         engine=config.engine,
         pays=config.pays,
         edition=config.edition,
-        answers=config.answers,
         ordered=config.ordered,
-        groups=groups_of(config),
     )
-    learner.by_lot, learner.weigh_people = config.by_lot, config.weigh_people
-    if not config.present.all():
-        learner.adapt(config.present, config.budget)
+    adapt(learner, config)
     return learner
 
 
-def groups_of(config: StudyConfig) -> tuple[str, ...] | None:
-    """Kinds of arms that the owner names [N]; in a simulated world the learner is to find them."""
-    return tuple(arm.group for arm in config.arms) if config.world == "observed" else None
+def adapt(learner: Dopl, config: StudyConfig) -> None:
+    """Let the learner know who is here, and what the study wants by now."""
+    learner.adapt(config.present, config.budget)
+    learner.answers, learner.by_lot = config.answers, config.by_lot
+    learner.weigh_people = config.weigh_people
+    # Kinds of arms that the owner names; in a simulated world the learner is to find them.
+    observed = config.world == "observed"
+    learner.groups = tuple(arm.group for arm in config.arms) if observed else None
 
 
 # --- what each field may be

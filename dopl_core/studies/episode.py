@@ -11,7 +11,7 @@ from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.streams import Stream, generator
 from dopl_core.studies import whereabouts
 from dopl_core.studies.arrays import Arrays
-from dopl_core.studies.config import StudyConfig, bandit_of, groups_of, learner_of, world_of
+from dopl_core.studies.config import StudyConfig, adapt, bandit_of, learner_of, world_of
 from dopl_core.studies.history import Move
 
 PRACTICE = 3  # duels that a person begins with
@@ -84,13 +84,6 @@ def begin(
         learner.count_moves(epoch.states, actions(epoch.arms, learner.n_arms), next_states)
         epochs.append(replace(epoch, next_states=next_states))
     return Episode(learner, epochs, value, changed, seconds)
-
-
-def adapt(learner: Dopl, config: StudyConfig) -> None:
-    """Let the learner know who is here, and what the study wants by now."""
-    learner.adapt(config.present, config.budget)
-    learner.answers, learner.by_lot = config.answers, config.by_lot
-    learner.groups, learner.weigh_people = groups_of(config), config.weigh_people
 
 
 def open_epoch(learner: Dopl, states: IntArray, epoch: int, moves: Sequence[Move] = ()) -> Epoch:

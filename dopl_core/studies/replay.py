@@ -11,10 +11,9 @@ from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import records
 from dopl_core.studies.arrays import digest
 from dopl_core.studies.changes import changed
-from dopl_core.studies.config import StudyConfig, learner_of
+from dopl_core.studies.config import StudyConfig, adapt, learner_of
 from dopl_core.studies.episode import (
     Epoch,
-    adapt,
     begin,
     open_epoch,
     plan_arrays,

@@ -84,16 +84,14 @@ def own_answers(store: Store, study: str, annotator: str, last: int = 10) -> lis
         given = connection.execute(query, {"study": study, "annotator": annotator.strip()}).all()
         return [
             Own(
-                impression=shown.id,
-                left=left,
-                right=right,
-                episode=shown.episode,
-                epoch=shown.epoch,
-                outcome=shown.outcome,
+                shown.id,
+                *sides_of(store, connection, study, config, shown),
+                shown.episode,
+                shown.epoch,
+                shown.outcome,
                 can_change=_can_change(row, shown),
             )
             for shown in given
-            for left, right in [sides_of(store, connection, study, config, shown)]
         ]
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browser"))
+_TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(_TESTS), str(_TESTS / "browser")]
 
 ANNOTATORS, THINK, SECONDS = 50, 2.0, 90
 

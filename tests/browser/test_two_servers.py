@@ -1,17 +1,16 @@
 """Two servers on one PostgreSQL behind a sticky proxy, one killed under load: no answer is lost."""
 
 import asyncio
-import importlib.util
 import random
 import re
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import crowds
 import pytest
 import websockets
 from app_server import Server
-from databases import STUDIES, PostgreSQL
+from databases import PostgreSQL
 from sticky_proxy import Proxy
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -174,16 +173,6 @@ def test_nobody_loses_an_answer_when_one_of_two_servers_is_killed(database, serv
         people = pool.submit(lambda: asyncio.run(a_killed_server(servers, tokens))).result()
     acknowledged = [answer for one in people for answer in one.acknowledged]
     assert len(acknowledged) >= 9 * PEOPLE
-    _crowds().check(store, study, acknowledged)
+    crowds.check(store, study, acknowledged)
     assert service.get_study(store, study).episode > 3  # plans went on being made
     store.close()
-
-
-def _crowds():
-    """What the tests of crowds check; their folder is not on the path of these."""
-    if "crowds" in sys.modules:  # one of them: processes are started by its functions
-        return sys.modules["crowds"]
-    spec = importlib.util.spec_from_file_location("crowds", STUDIES / "crowds.py")
-    crowds = sys.modules["crowds"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(crowds)
-    return crowds

@@ -1,19 +1,41 @@
-"""A bundle's files, taken apart and put together."""
+"""A bundle's files, taken apart and put together; how one is refused, and what is left of it."""
 
 import io
 import zipfile
 
+import sqlalchemy as sa
 
-def files(content: bytes) -> dict[str, bytes]:
+from dopl_core.environments import BadEnvironmentError
+from dopl_core.studies import schema
+from dopl_core.studies.history import HistoryError
+from dopl_core.studies.replay import ReplayError
+from dopl_core.studies.service import CsvError, Store, StudyError
+
+OURS = (CsvError, StudyError, HistoryError, ReplayError, BadEnvironmentError)
+
+Members = dict[str, bytes]
+
+
+def files(content: bytes) -> Members:
     """What is in a zip, by name."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def zipped(members: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+def zipped(members: Members, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
     """A zip of these files."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()
+
+
+def rows_kept(store: Store) -> int:
+    """Rows of all tables."""
+    with store.read() as connection:
+        tables = schema.metadata.sorted_tables
+        return sum(
+            connection.execute(sa.select(sa.func.count()).select_from(t)).scalar_one()
+            for t in tables
+        )

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 import sqlalchemy as sa
-from playing import clinic, cpap, play
+from playing import Clock, answer_open, clinic, cpap, play
 
 from dopl_core.studies import schema, service
 from dopl_core.studies.service import Store, StudyError
@@ -80,3 +80,33 @@ def test_a_damaged_change_takes_no_other_study_down(store: Store) -> None:
     store.configs.clear()
     assert [study.id for study in service.list_studies(store)] == [good]
     assert "a change is a list of 1" in service.list_unreadable(store)[0].why
+
+
+def test_a_deleted_study_leaves_nothing(store: Store) -> None:
+    study, other = (service.create_study(store, cpap()) for _ in range(2))
+    play(store, study, 20)
+    play(store, other, 5)
+    service.delete_study(store, study)
+    assert [found.id for found in service.list_studies(store)] == [other]
+    with store.read() as connection:
+        for table in schema.metadata.sorted_tables:
+            if "study" in table.c:
+                query = sa.select(sa.func.count()).where(table.c.study == study)
+                assert connection.execute(query).scalar() == 0, table.name
+    with pytest.raises(StudyError, match="no study"):
+        service.delete_study(store, study)
+
+
+def test_studies_are_listed_newest_first_with_what_they_wait_for(
+    store: Store, clock: Clock
+) -> None:
+    old = service.create_study(store, cpap(title="Old"))
+    clock.wait(5)
+    new = service.create_study(store, clinic(title="Ünï: new!"))
+    answer_open(store, new)
+    found = service.list_studies(store)
+    assert [study.id for study in found] == [new, old]
+    assert new.startswith("uni-new-")
+    assert [study.waits_for for study in found] == ["owner", "annotators"]
+    service.close_study(store, old)
+    assert service.get_study(store, old).waits_for == "nobody"

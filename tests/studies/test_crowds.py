@@ -34,15 +34,9 @@ def test_fifty_annotators_give_five_thousand_answers(url: str, tmp_path: Path) -
     store.close()
 
 
-@pytest.mark.parametrize(("kind", "kills"), [("sqlite", 50), ("postgresql", 15)])
-def test_killed_at_random_moments_under_load(
-    request: pytest.FixtureRequest, tmp_path: Path, kind: str, kills: int
-) -> None:
+def test_killed_at_random_moments_under_load(url: str, tmp_path: Path) -> None:
     """Each time every acknowledged answer is there, and the study goes on."""
-    if kind == "sqlite":
-        url = f"sqlite:///{tmp_path}/dopl.db"
-    else:
-        url = request.getfixturevalue("new_postgresql")(request.getfixturevalue("template"))
+    kills = 50 if url.startswith("sqlite") else 15
     store = service.open_store(url)
     config = cpap(budget=4, horizon=3, ratings=2, ties_allowed=True, lease_seconds=0.2)
     study = service.create_study(store, config)
@@ -68,15 +62,10 @@ def test_killed_at_random_moments_under_load(
     store.close()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_an_owner_killed_twenty_times_loses_nothing_that_was_acknowledged(
-    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+    url: str, tmp_path: Path
 ) -> None:
     """Reports, corrections, people who come and go, answers: all there, each once, to the bit."""
-    if kind == "sqlite":
-        url = f"sqlite:///{tmp_path}/dopl.db"
-    else:
-        url = request.getfixturevalue("new_postgresql")(request.getfixturevalue("template"))
     store = service.open_store(url)
     rules = {"horizon": 1, "answers": 5, "lease_seconds": 0.2, "confidence": "calibrated"}
     study = service.create_study(store, clinic(**rules))

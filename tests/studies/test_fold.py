@@ -207,3 +207,41 @@ def test_a_study_of_many_is_replayed_and_imported_to_the_bit(
     service.import_bundle(sqlite_store, content)
     assert digest(sqlite_store, study) == folded
     assert service.export_bundle(sqlite_store, study) == content
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("UPDATE events SET outcome = 'right' WHERE study = :study AND seq = :seq", "not what was"),
+        ("DELETE FROM events WHERE study = :study AND seq = :seq", "is missing"),
+        ("UPDATE events SET at = at + 1 WHERE study = :study AND seq = :seq", "not what was"),
+    ],
+)
+def test_a_log_that_was_tampered_with_is_seen(store: Store, change: str, reason: str) -> None:
+    study = service.create_study(store, cpap())
+    play(store, study, 20, undo=0.0)
+    service.replay_study(store, study)
+    e = schema.events.c
+    with store.write() as connection:
+        said = sa.select(e.seq).where(e.study == study, e.outcome == "left").limit(1)
+        seq = connection.execute(said).scalar_one()
+        connection.execute(sa.text(change), {"study": study, "seq": seq})
+    with pytest.raises(ValueError, match=reason):
+        service.replay_study(store, study)
+
+
+def test_exchanging_two_outcomes_is_seen_by_the_snapshots_checksum(store: Store) -> None:
+    study = service.create_study(store, cpap(ratings=1))
+    play(store, study, 60, undo=0.0)
+    kept = service.load_learner(store, study).counts.wins()
+    e = schema.events.c
+    with store.write() as connection:
+        for outcome, other in (("left", "right"), ("right", "left")):
+            said = sa.select(sa.func.min(e.seq)).where(e.study == study, e.outcome == outcome)
+            seq = connection.execute(said.where(e.kind == "answered")).scalar_one()
+            here = sa.update(schema.events).where(e.study == study, e.seq == seq)
+            connection.execute(here.values(outcome=f"{other} "))
+        for word in ("left", "right"):
+            now = sa.update(schema.events).where(e.study == study, e.outcome == f"{word} ")
+            connection.execute(now.values(outcome=word))
+    assert (service.load_learner(store, study).counts.wins() != kept).any()

@@ -118,7 +118,7 @@ class Door:
 
         The redirect keeps the key out of the page's address and of the browser's way back.
         """
-        address = _peer(scope) or ""
+        address = _whose_tries(scope)
         if self.trying[address] >= MOST_WRONG_KEYS:
             return PlainTextResponse("Too many keys at a time: wait a second\n", 429)
         self.trying[address] += 1
@@ -187,6 +187,19 @@ def _is_owners(headers: Headers, peer: str | None) -> bool:
         return True
     token = session_in(headers)
     return bool(token) and access.has_session(store(), token)
+
+
+def _whose_tries(scope: Scope) -> str:
+    """The address that wrong keys are counted by.
+
+    Where the owner has said that a proxy is in front (FORWARDED_ALLOW_IPS, its address, which the
+    server reads), that of whoever is behind it. Else nobody's word is taken for who they are: all
+    who bring a word of another address are one.
+    """
+    told = "x-forwarded-for" in Headers(scope=scope)
+    if told and not os.environ.get("FORWARDED_ALLOW_IPS"):
+        return "forwarded"
+    return _peer(scope) or ""
 
 
 def _peer(scope: Scope) -> str | None:

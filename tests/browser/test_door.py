@@ -1,5 +1,6 @@
 """What a server answers to requests that no honest browser sends."""
 
+import asyncio
 import http.client
 import re
 import time
@@ -9,9 +10,11 @@ import pytest
 from acts import answers_of
 from app_server import Server
 from raw_visit import Visit
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from websockets.exceptions import InvalidStatus
 
 from dopl_core.studies import access, service
+from pages import _door
 
 STRANGER, OWNER = "You need a link", "Try it now"
 FORWARDED = (
@@ -170,6 +173,32 @@ def test_guessing_keys_is_slow(guarded):
     refused = [guess.result().status for guess in guesses].count(429)
     assert refused >= 20
     assert ask(guarded, "GET", "/").status == 200
+
+
+def test_a_forged_address_is_no_way_around(guarded):
+    def guess(n):
+        return ask(guarded, "GET", f"/?key=no{n}", {"X-Forwarded-For": f"203.0.113.{n}"}).status
+
+    with ThreadPoolExecutor(30) as many:
+        assert list(many.map(guess, range(30))).count(429) >= 20
+
+
+def test_behind_a_proxy_that_the_owner_has_named_everybody_is_counted_alone(monkeypatch):
+    found = []
+
+    async def note(scope, receive, send):
+        found.append(_door._whose_tries(scope))
+
+    def comes(peer, told):
+        scope = {"type": "http", "client": (peer, 1), "headers": [(b"x-forwarded-for", told)]}
+        asyncio.run(ProxyHeadersMiddleware(note, "127.0.0.1")(scope, None, None))
+
+    for declared in ("", "127.0.0.1"):
+        monkeypatch.setenv("FORWARDED_ALLOW_IPS", declared)
+        comes("127.0.0.1", b"203.0.113.7")
+        comes("127.0.0.1", b"192.0.2.9, 203.0.113.8")  # the first was the visitor's own word
+        comes("198.51.100.1", b"203.0.113.9")  # not through the proxy
+    assert found == ["forwarded"] * 3 + ["203.0.113.7", "203.0.113.8", "198.51.100.1"]
 
 
 def test_a_new_key_ends_the_visits_that_came_by_the_old_one(guarded):

@@ -60,6 +60,8 @@ def show_rest(sitting: Sitting, reply: Waiting | Finished) -> None:
     soon = reason in ("others", "plan")
     st.subheader("One moment" if soon else "Thank you!", anchor=False)
     st.markdown(WAITS[reason])
+    if reason == "owner" and config.tell_results and reply.own:
+        st.markdown("What the answers have changed is told here once the next list is made.")
     if reason not in ("over", "quota"):
         st.caption("This page goes on by itself.")
     if config.completion_code and reply.own and reason in ("over", "quota", "owner"):
@@ -196,6 +198,9 @@ def flag(sitting: Sitting, ask: service.Ask) -> None:
 def at_round_end(sitting: Sitting, ask: service.Ask) -> bool:
     """Whether a round has ended for this person with this duel, and is worth telling."""
     mine = sitting.mine
+    if "place" not in mine and ask.purpose in own.LEARNT:  # told to who comes back later, too
+        last = service.own_answers(store(), sitting.study, sitting.name, last=1)
+        mine["place"] = next(((one.episode, one.epoch) for one in last), (ask.episode, ask.epoch))
     if mine.get("ended") != ask.episode and ask.episode > mine.get("place", (ask.episode,))[0]:
         mine["ended"] = ask.episode
         end = service.round_end(store(), sitting.study, sitting.name)

@@ -214,6 +214,26 @@ def test_a_simulated_week_that_passes_is_said_and_a_rounds_end_too(visit, store)
     assert "A week has passed" in words(app)
 
 
+def test_what_a_round_of_real_people_has_changed_is_told_with_the_next_list(visit, store):
+    arms = [service.Arm(f"p{n}", f"P{n}", state=("Low", "High")[n % 2]) for n in range(6)]
+    rules = {"budget": 2, "answers": 10, "sitting": 0, "practice": False, "tell_results": True}
+    rules |= {"title": "Ward"}
+    study = service.create_study(store, service.from_roster(arms, ["Low", "High"], **rules))
+    token = access.invite(store, study, "Ann")
+    app = visit("annotate", invite=token)
+    press(app, "begin")
+    for _ in range(10):
+        press(app, "left-")
+    assert "have changed is told here once the next list is made" in words(app)
+    service.observe(store, study, dict.fromkeys(service.present_states(store, study), "Low"))
+    service.advance(store, study)
+    app = visit("annotate", invite=token)  # a week later, in another browser
+    assert "10 answers in it were yours" in words(app)
+    assert "Now on the list: P" in words(app)
+    press(app, "go-on")
+    assert "A week has passed; this is how they are now" in words(app).replace("\\", "")
+
+
 def test_a_hidden_state_is_nowhere_in_what_is_sent(visit, store):
     names = ("Qz1", "Qz2", "Qz3")
     arms = [

@@ -90,7 +90,8 @@ def observed() -> tuple[service.StudyConfig, service.Records | None] | None:
         return None
     arms = service.read_roster(sheet, states, columns=columns, spelt=spelt)
     if unknown := sum(not arm.state for arm in arms):
-        st.caption(f"{unknown} have no state: it is unknown, and nobody is asked about them.")
+        have = "1 has" if unknown == 1 else f"{unknown:,} have"
+        st.caption(f"{have} no state: it is unknown, and nobody is asked about them.")
     given = questions(
         "roster", Path(upload.name).stem, "Which of these two is doing better?", "case"
     )

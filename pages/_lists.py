@@ -49,9 +49,12 @@ def show(study: Study) -> None:
 def one(config: StudyConfig, week: WeekList) -> None:
     """A list as people read it; also what a reader's link shows."""
     here, noun = int(config.present.sum()), plain(config.noun)
+    of_all = f"{len(week.listed)} of {here} {noun}s to help"
+    if week.reported:  # there may have been more of them then, or fewer
+        of_all = f"{len(week.listed)} {noun}s were to be helped"
     st.markdown(
-        f"**{plain(week.word).capitalize()} {week.week}: {len(week.listed)} of {here} {noun}s to "
-        f"help**, the most urgent first. Made on {date(week)}."
+        f"**{plain(week.word).capitalize()} {week.week}: {of_all}**, the most urgent first. "
+        f"Made on {date(week)}."
     )
     if week.all_equal:
         st.info(

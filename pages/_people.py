@@ -76,8 +76,8 @@ def waiting(config: StudyConfig, coming: StudyConfig) -> str:
     """What the next list will change."""
     here = {arm.id for arm in config.arms if arm.present}
     then = {arm.id for arm in coming.arms if arm.present}
-    parts = [f"{len(then - here)} join"] * bool(then - here)
-    parts += [f"{len(here - then)} leave"] * bool(here - then)
+    some = (("join", len(then - here)), ("leave", len(here - then)))
+    parts = [f"{number} {word}{'s' * (number == 1)}" for word, number in some if number]
     return f"With the next list {' and '.join(parts)}." if parts else ""
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dopl_core.studies import lists, roster, service
 from dopl_core.studies.history import week_of
+from dopl_core.studies.replies import name_of
 from dopl_core.studies.service import Arm, Report, Study
 from pages import _backend, _roster
 from pages._backend import store
@@ -220,13 +221,15 @@ def summary(study: Study, report: Report, before: dict[str, str | None]) -> None
     helped = listed if report.helped is None else report.helped
     st.markdown(f"**{lists.report_words(before, report.states, listed, helped)}.**")
     now = {arm: report.states.get(arm) for arm in before}
-    names = {arm.id: arm.label for arm in study.config.arms}
+    names = {arm.id: name_of(study.config, arm) for arm in study.config.arms}
     moved = (
-        f"{names[arm]}: {was or 'unknown'} → {now[arm]}"
+        f"{names[arm]}: {was} → {now[arm]}"
         for arm, was in before.items()
-        if now[arm] and now[arm] != was
+        if was and now[arm] and now[arm] != was
     )
     some("Moved", moved)
+    again = (f"{names[arm]}: {now[arm]}" for arm, was in before.items() if now[arm] and not was)
+    some("Seen again", again)
     some("Unknown", (names[arm] for arm, state in now.items() if state is None))
     some("On the list, but not helped", (names[arm] for arm in listed if arm not in helped))
     some("Helped, but not on the list", (names[arm] for arm in helped if arm not in listed))

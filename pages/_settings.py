@@ -28,6 +28,7 @@ def show(study: Study) -> None:
             "How to judge (shown to annotators)", config.instructions, key="set instructions"
         ),
         "why": _asked.why("set", config.why),
+        "epoch_word": st.text_input("A list is made every", config.epoch_word, key="set word"),
     }
     left, right = st.columns(2)
     chosen |= {
@@ -43,7 +44,9 @@ def show(study: Study) -> None:
         ),
         "repeat_every": check_every(left, "repeat_every", config.repeat_every, "set repeats"),
         "gold_every": check_every(right, "gold_every", config.gold_every, "set golds"),
-        "epoch_word": right.text_input("A list is made every", config.epoch_word, key="set word"),
+    }
+    left, right = st.columns(2)
+    chosen |= {
         "ties_allowed": left.checkbox(
             'Allow "equal" as an answer', config.ties_allowed, key="set ties"
         ),

@@ -243,16 +243,29 @@ def test_an_earlier_report_is_corrected_from_its_list(visit, store, clinic):
 # --- people and settings
 
 
+def test_a_report_tells_namesakes_apart_and_who_was_seen_again_from_who_moved(visit, store):
+    states = ("Low", "High", "", "Low")
+    arms = [
+        service.Arm(f"p{n}", "Bo Berg" if n < 2 else f"P{n}", state=s) for n, s in enumerate(states)
+    ]
+    rules = {"title": "Ward", "budget": 2, "practice": False}
+    study = service.create_study(store, service.from_roster(arms, ["Low", "High"], **rules))
+    where = list(service.present_states(store, study))
+    app = report(open_tab(visit, study, "Report"), {where.index("p0"): 1, where.index("p2"): 0})
+    assert "Moved: Bo Berg (p0): Low → High" in said(app)
+    assert "Seen again: P2: Low" in said(app)
+
+
 def test_people_join_leave_and_come_back_from_the_next_list_on(visit, store, clinic):
     app = open_tab(visit, clinic, "People")
     app.text_input(key="join-12-id").set_value("p99")
     app.text_input(key="join-12-name").set_value("Zoe")
     app.segmented_control(key="join-12-state").set_value(0)
     app = click(app, "join")
-    assert "13 patients. With the next list 1 join." in said(app).replace("*", "")
+    assert "13 patients. With the next list 1 joins." in said(app).replace("*", "")
     app.multiselect(key="leave-13").set_value(["p02"]).run()
     app = click(app, "leave")
-    assert "1 join and 1 leave" in said(app)
+    assert "1 joins and 1 leaves" in said(app)
     service.observe(store, clinic, {})
     service.advance(store, clinic)
     now = service.present_states(store, clinic)

@@ -11,8 +11,23 @@ from dopl_core.studies.findings import charted
 PERCENT = "round(datum.value * 100) + ' %'"
 LINES = "split(datum.label, '\\n')"  # of a name that was wrapped
 
-_LIGHT = {"faint": "#c9d3ce", "strong": "#0b5f58", "ink": "#1d2733", "second": "#b4540a"}
-_DARK = {"faint": "#2c3a43", "strong": "#5fd3c4", "ink": "#e9eef0", "second": "#f0a35a"}
+# faint: of areas;  seen: of points and lines, which a page must set off more.
+_LIGHT = {
+    **{"faint": "#c9d3ce", "seen": "#84948c", "strong": "#0b5f58"},
+    **{"ink": "#1d2733", "second": "#b4540a"},
+}
+_DARK = {
+    **{"faint": "#35454f", "seen": "#66777f", "strong": "#5fd3c4"},
+    **{"ink": "#e9eef0", "second": "#f0a35a"},
+}
+_DAY = 86_400
+_FORMS = (  # of times that lie so many seconds apart at most
+    (300, "%H:%M:%S"),
+    (_DAY / 2, "%H:%M"),
+    (3 * _DAY, "%-d %b, %H:%M"),
+    (300 * _DAY, "%-d %b"),
+)
+_LINE = 14  # height of a line of a name
 
 
 def colours() -> dict[str, str]:
@@ -20,9 +35,9 @@ def colours() -> dict[str, str]:
     return _DARK if st.context.theme.type == "dark" else _LIGHT
 
 
-def ramp(count: int) -> list[str]:
+def ramp(count: int, low: str = "faint") -> list[str]:
     """Colours for states from worst to best."""
-    low, high = (_rgb(colours()[name]) for name in ("faint", "strong"))
+    low, high = (_rgb(colours()[name]) for name in (low, "strong"))
     steps = [step / max(count - 1, 1) for step in range(count)]
     return [_hex(tuple(a + (b - a) * x for a, b in zip(low, high, strict=True))) for x in steps]
 
@@ -35,20 +50,42 @@ def _hex(rgb: tuple[float, ...]) -> str:
     return "#" + "".join(f"{round(part):02x}" for part in rgb)
 
 
-def names(data: pd.DataFrame, column: str, width: int = 22) -> pd.DataFrame:
+def names(data: pd.DataFrame, column: str, width: int = 26) -> pd.DataFrame:
     """A table for a chart whose names of a column are broken into lines, and never cut."""
     data = charted(data)
     return data.assign(**{column: data[column].map(lambda name: wrapped(name, width))})
 
 
-def wrapped(name: str, width: int = 22) -> str:
+def wrapped(name: str, width: int = 26) -> str:
     return "\n".join(textwrap.wrap(name, width)) or " "
 
 
 def named(column: str, order: list[str] | None = None) -> alt.Y:
-    """An axis of such names."""
-    axis = alt.Axis(labelExpr=LINES, labelLimit=0, labelOverlap=False, labelLineHeight=15)
+    """An axis of such names, each with its middle where its place is."""
+    up = alt.expr(f"{-_LINE / 2} * (length({LINES}) - 1)")
+    axis = alt.Axis(
+        labelExpr=LINES, labelLimit=0, labelOverlap=False, labelLineHeight=_LINE, labelOffset=up
+    )
     return alt.Y(f"{column}:N", sort=order, title=None, axis=axis)
+
+
+def step(names: pd.Series, least: int, parts: int = 1) -> alt.Step:
+    """Room for each of the names, however many lines it has;  parts: what a name's room is of."""
+    lines = int(names.str.count("\n").max()) + 1
+    return alt.Step(max(least, -(-(_LINE * lines + 4) // parts)))
+
+
+def moments(times: pd.Series, column: str) -> alt.X:
+    """An axis of times of this browser's place, as clocks and calendars write them."""
+    first, last = times.min(), times.max()
+    span = (last - first).total_seconds()
+    form = next((form for most, form in _FORMS if span <= most), "%b %Y")
+    room = pd.Timedelta(seconds=max(0, 60 - span) / 2)  # a minute at least
+    ends = [end.isoformat() for end in (first - room, last + room)]
+    axis = alt.Axis(format=form, tickCount=4, labelOverlap="greedy")
+    return alt.X(
+        f"{column}:T", title="your local time", axis=axis, scale=alt.Scale(domain=ends, nice=False)
+    )
 
 
 def percent(column: str, title: str | None, whole: bool = True) -> alt.X:

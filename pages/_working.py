@@ -100,15 +100,16 @@ def course(found: Verdict) -> None:
                 scale=alt.Scale(domain=[0, 1]),
             ),
             who,
-            [alt.Tooltip("week", title=word), "who", "people"],
+            [alt.Tooltip("week", title=word), "who", alt.Tooltip("of", title="people")],
         )
     )
     left, right = st.columns(2)
     left.altair_chart(stacked)
     right.altair_chart(lines)
     st.caption(
-        "Those helped are not those not helped: who is badly off is helped more often. What help "
-        "does is seen below, where everybody is compared with themselves."
+        "Those whose state was not known are not counted. Those helped are not those not helped: "
+        "who is badly off is helped more often. What help does is seen below, where everybody is "
+        "compared with themselves."
     )
 
 
@@ -117,15 +118,20 @@ def by_state(found: Verdict) -> None:
     finding = saying.by_state(found)
     known = finding.data.dropna()
     word = plain(found.config.epoch_word)
+    if known.empty:
+        st.caption(
+            "Everybody is compared with themselves: somebody must have been in the same state with "
+            "help and without."
+        )
+        return
     st.markdown(f"Of 100, so many more are better off the next {word} with help than without:")
-    if len(known):
-        words = [
-            f"{round(100 * one.with_help)} with help, {round(100 * one.without)} without"
-            for one in known.itertuples()
-        ]
-        data = 100 * known[["gain", "low", "high"]].set_axis(["mean", "low", "high"], axis=1)
-        data = data.assign(name=known.state, words=words)
-        st.altair_chart(_charts.ranges(data, (-100, 100), zero=True))
+    words = [
+        f"{round(100 * one.with_help)} with help, {round(100 * one.without)} without"
+        for one in known.itertuples()
+    ]
+    data = 100 * known[["gain", "low", "high"]].set_axis(["mean", "low", "high"], axis=1)
+    data = data.assign(name=known.state, words=words)
+    st.altair_chart(_charts.ranges(data, (-100, 100), zero=True))
     for state in finding.data[finding.data.gain.isna()].state:
         st.markdown(f'"{plain(state)}": nothing can be said yet.')
     st.caption(

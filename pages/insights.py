@@ -56,7 +56,8 @@ def show(finding: Finding, name: str, chart: alt.Chart | alt.LayerChart | None) 
         if finding.words:
             st.caption(plain(finding.words))
         if chart is None and len(finding.data) and not finding.words:
-            st.dataframe(finding.data, hide_index=True, column_config=COLUMNS)
+            widths = whole_names(finding.data)
+            st.dataframe(finding.data, hide_index=True, column_config=widths | COLUMNS)
         elif chart is not None and len(finding.data):
             st.altair_chart(chart)
         if len(finding.data):
@@ -66,42 +67,62 @@ def show(finding: Finding, name: str, chart: alt.Chart | alt.LayerChart | None) 
             )  # fmt: skip
 
 
+def whole_names(table: pd.DataFrame) -> dict[str, object]:
+    """Columns as wide as their longest text: a name that is cut off may be another's."""
+    texts = table.select_dtypes(["object", "string"])
+    longest = {name: max(len(name), *texts[name].astype(str).str.len()) for name in texts}
+    return {
+        name: st.column_config.Column(width=min(600, 30 + 7 * most))
+        for name, most in longest.items()
+        if most > 14
+    }
+
+
 def people() -> None:
     everything = service.answers(store(), study.id)
-    answers = findings.given(everything)
-    if answers.empty:
+    given, out = findings.given(everything), service.excluded(store(), study.id)
+    if given.empty:
         st.markdown("Nobody has answered yet.")
         return
+    if without := findings.left_out(given, out):
+        st.caption(plain(without))
+    counted = given[~given.annotator.isin(out)]
+    if len(counted):
+        how_they_answer(counted)
+        found = findings.agreement(service.agreement(everything[~everything.annotator.isin(out)]))
+        if len(found.data) or found.words:
+            show(found, "agreement", None)
+        else:
+            st.caption(found.title)
+    labels = [state.label for state in study.config.states]
+    everybody = service.annotators(everything, labels, out)
+    weights = service.sureness(store(), study.id, now)
+    for line in findings.warnings(everybody[~everybody.annotator.isin(out)], weights):
+        st.caption(plain(line))
+    show(findings.people(everybody, weights, out), "people", None)
+    whom_to_trust(everybody.annotator.tolist(), out)
+
+
+def how_they_answer(answers: pd.DataFrame) -> None:
+    """When, how fast, and on which side."""
     timed = answers.response_ms.notna().any()
     left, right = st.columns(2) if timed else (st.container(), None)
     whole = alt.Axis(tickMinStep=1)
     with left:
         found = findings.over_time(answers)
         line = alt.Chart(found.data).mark_line(interpolate="step-after")
-        time = alt.X("time:T", title="your local time")
+        time = _charts.moments(found.data.time, "time")
         so_far = alt.Y("answers:Q", title="answers so far", axis=whole)
         show(found, "over-time", line.encode(time, so_far))
     if right:
         found = findings.response_times(answers)
         bars = alt.Chart(found.data).mark_bar()
-        seconds = alt.X("from:Q", title="response time (s)", bin="binned")
+        axis = alt.Axis(tickCount=6)
+        seconds = alt.X("from:Q", title="response time (s)", bin="binned", axis=axis)
         number = alt.Y("answers:Q", title="answers", axis=whole)
         with right:
             show(found, "response-times", bars.encode(seconds, alt.X2("to:Q"), number))
     show(*side_habits(answers))
-    found = findings.agreement(service.agreement(everything))
-    if len(found.data) or found.words:
-        show(found, "agreement", None)
-    else:
-        st.caption(found.title)
-    labels = [state.label for state in study.config.states]
-    everybody = service.annotators(everything, labels)
-    weights = service.sureness(store(), study.id, now)
-    out = service.excluded(store(), study.id)
-    for line in findings.warnings(everybody[~everybody.annotator.isin(out)], weights):
-        st.caption(plain(line))
-    show(findings.people(everybody, weights, out), "people", None)
-    whom_to_trust(everybody.annotator.tolist(), out)
 
 
 def whom_to_trust(names: list[str], out: list[str]) -> None:
@@ -128,7 +149,8 @@ def side_habits(answers: pd.DataFrame) -> tuple[Finding, str, alt.LayerChart]:
     found = findings.sides(answers)
     strong, ink = _charts.colours()["strong"], _charts.colours()["ink"]
     axis, person = "share of left, 95 % range", _charts.named("person")
-    base = alt.Chart(_charts.names(found.data, "person"), height=alt.Step(26))
+    data = _charts.names(findings.most_answers(found.data, MOST), "person")
+    base = alt.Chart(data, height=_charts.step(data.person, 26))
     half = base.mark_rule(aria=False, strokeDash=[4, 4], color=ink, opacity=0.5).encode(
         x=alt.datum(0.5)
     )
@@ -145,13 +167,16 @@ def learner() -> None:
     if now.plan is None:
         st.markdown("The first list is yet to be made.")
         return
+    here = [arm.id for arm in study.config.arms if arm.present]
     beliefs = service.beliefs(study.config, now)
+    beliefs = beliefs[beliefs.arm.isin(here)]
     plans = service.plans(store(), study.id)
     found = findings.strengths(beliefs)
     show(found, "strengths", dots(found))
     found = findings.changes(plans)
     line = alt.Chart(found.data).mark_line(point=True)
-    made = alt.X("answers:Q", title="answers that the plan was made with")
+    whole = alt.Axis(tickMinStep=1, tickCount=6)
+    made = alt.X("answers:Q", title="answers that the plan was made with", axis=whole)
     axis = alt.Axis(labelExpr=_charts.PERCENT)
     changed = alt.Y("changed:Q", title="decisions changed", axis=axis)
     show(found, "changes", line.encode(made, changed))
@@ -166,23 +191,25 @@ def learner() -> None:
 def dots(found: Finding) -> alt.LayerChart:
     """A line a state where arms hardly differ; else an arm a line, the most compared ones."""
     axis = "strength, with its 95 % range"
-    reach, mean = alt.X("low:Q", title=axis), alt.X("mean:Q", title=axis)
+    few = alt.Axis(tickCount=6)
+    reach, mean = alt.X("low:Q", title=axis, axis=few), alt.X("mean:Q", title=axis, axis=few)
     if not findings.arms_differ(found.data):
         data = _charts.names(findings.by_state(found.data), "state")
-        base = alt.Chart(data, height=alt.Step(36))
+        base = alt.Chart(data, height=_charts.step(data.state, 36))
         place = _charts.named("state", data.state.tolist())
         strong = _charts.colours()["strong"]
         return base.mark_rule(aria=False, size=3, color=strong).encode(
             reach, alt.X2("high:Q"), place
         ) + base.mark_point(filled=True, size=80, color=strong, opacity=1).encode(mean, place)
-    few = len(states) <= 4
+    apart = len(states) <= 4
     data = _charts.names(findings.most_compared(found.data, MOST), "name")
-    base = alt.Chart(data, height=alt.Step(9 if few else 16))
-    scale = alt.Scale(domain=states, range=_charts.ramp(len(states)))
+    each = _charts.step(data.name, 9, len(states)) if apart else _charts.step(data.name, 16)
+    base = alt.Chart(data, height=each)
+    scale = alt.Scale(domain=states, range=_charts.ramp(len(states), "seen"))
     legend = _charts.legend(states)
     colour = alt.Color("state:N", sort=states, scale=scale, title=None, legend=legend)
     arm = _charts.named("name")
-    offset = {"yOffset": alt.YOffset("state:N", sort=states)} if few else {}
+    offset = {"yOffset": alt.YOffset("state:N", sort=states)} if apart else {}
     return base.mark_rule(aria=False, size=1.5).encode(
         reach, alt.X2("high:Q"), arm, colour, **offset
     ) + base.mark_point(filled=True, size=40, opacity=1).encode(mean, arm, colour, **offset)
@@ -207,17 +234,19 @@ def bars(data: pd.DataFrame) -> alt.Chart:
     colour = alt.Color("next_state:N", scale=scale, sort=states, title="next state", legend=legend)
     row = _charts.named("row", data.row.drop_duplicates().tolist())
     told = ["state", "action", "next_state", alt.Tooltip("chance:Q", format=".0%"), "visits"]
-    chart = alt.Chart(data, height=alt.Step(38)).mark_bar()
+    chart = alt.Chart(data, height=_charts.step(data.row, 38)).mark_bar()
     return chart.encode(share, row, colour, alt.Order("rank:Q"), tooltip=told)
 
 
 now = service.load_learner(store(), study.id)
-of_working, of_people, of_learner = st.tabs(
-    ["Is it working?", "How people answer", "What the learner believes"]
-)
-with of_working:
-    _working.show(study, now)
-with of_people:
-    people()
-with of_learner:
-    learner()
+TABS = {
+    "Is it working?": lambda: _working.show(study, now),
+    "How people answer": people,
+    "What the learner believes": learner,
+}
+for tab, draw in zip(
+    st.tabs(list(TABS), key="look", bind="query-params"), TABS.values(), strict=True
+):
+    if tab.open:
+        with tab:
+            draw()

@@ -11,10 +11,11 @@ from scipy.special import expit
 from dopl_core.studies.agreeing import FEWEST, Agreement, Range
 from dopl_core.studies.csvtext import printable
 from dopl_core.studies.insights import Helped
-from dopl_core.studies.vocabulary import ANSWERS
+from dopl_core.studies.vocabulary import ANSWERS, LEARNT
 
 _Z = 1.96  # 95 % intervals
 _BINS = 200  # a chart needs no more points
+_WIDTHS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300)  # of bins of time, in seconds
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,11 @@ class Finding:
 def percent(share: float) -> str:
     """A share as people write it."""
     return f"{100 * share:.0f} %"
+
+
+def count(number: int, word: str) -> str:
+    """So many of something: 1 week, 2 weeks."""
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
 def reason(helped: Helped) -> str:
@@ -51,9 +57,17 @@ def help_table(helped: list[Helped]) -> pd.DataFrame:
 
 
 def given(answers: pd.DataFrame) -> pd.DataFrame:
-    """The answers that count, of all impressions."""
-    counted = answers.outcome.isin(ANSWERS)
-    return answers[counted & (answers.purpose == "policy")]
+    """What people have answered, of all impressions; practice and what only measures them apart."""
+    return answers[answers.outcome.isin(ANSWERS) & answers.purpose.isin(LEARNT)]
+
+
+def left_out(answers: pd.DataFrame, excluded: Sequence[str]) -> str:
+    """Whose answers a summary is without, and how many these are."""
+    own = answers[answers.annotator.isin(excluded)]
+    if own.empty:
+        return ""
+    names = ", ".join(sorted(own.annotator.unique()))
+    return f"Without the {count(len(own), 'answer')} of those left out: {names}."
 
 
 def over_time(answers: pd.DataFrame) -> Finding:
@@ -63,25 +77,32 @@ def over_time(answers: pd.DataFrame) -> Finding:
     at = np.unique(np.linspace(0, len(times) - 1, min(len(times), _BINS)).astype(int))
     data = pd.DataFrame({"time": times.iloc[at].to_numpy(), "answers": at + 1})
     who = "1 person" if people == 1 else f"{people:,} people"
-    many = "1 answer" if len(times) == 1 else f"{len(times):,} answers"
-    return Finding(f"{many} so far, by {who}", data)
+    return Finding(f"{count(len(times), 'answer')} so far, by {who}", data)
 
 
 def response_times(answers: pd.DataFrame) -> Finding:
-    """How long answers took, in bins of equal width; the slowest 2 % are in the last one."""
+    """How long answers took, in bins of a round width; the slowest 2 % are in the last one."""
     seconds = answers.response_ms.dropna().to_numpy(dtype=float) / 1000
     if not len(seconds):
         return Finding("No response times yet", pd.DataFrame({"seconds": [], "answers": []}))
-    top = max(1.0, float(np.quantile(seconds, 0.98)))
-    counts, edges = np.histogram(np.minimum(seconds, top), bins=30, range=(0, top))
-    data = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "answers": counts})
-    return Finding(f"Half of the answers took less than {np.median(seconds):.1f} s", data.round(3))
+    slow = max(1.0, float(np.quantile(seconds, 0.98)))
+    width = next((w for w in _WIDTHS if slow <= 25 * w), slow / 25)
+    last = math.ceil(slow / width) - 1
+    counts = np.bincount(np.minimum(seconds // width, last).astype(int), minlength=last + 1)
+    low = width * np.arange(last + 1)
+    data = pd.DataFrame({"from": low, "to": low + width, "answers": counts}).round(3)
+    half = f"{np.median(seconds):.1f} s"
+    if len(seconds) == 1:
+        return Finding(f"The one answer took {half}", data)
+    return Finding(f"Half of the answers took less than {half}", data)
 
 
 def sides(answers: pd.DataFrame) -> Finding:
     """How often left was chosen, by everybody and by each, with 95 % intervals."""
     sided = answers[answers.outcome.isin(["left", "right"])]
-    groups = [("Everybody", sided), *((str(n), own) for n, own in sided.groupby("annotator"))]
+    groups = [(str(name), own) for name, own in sided.groupby("annotator")]
+    if len(groups) != 1:
+        groups.insert(0, ("Everybody", sided))
     rows = []
     for name, own in groups:
         hits, of = int((own.outcome == "left").sum()), len(own)
@@ -97,6 +118,11 @@ def sides(answers: pd.DataFrame) -> Finding:
         data,
         phones(answers),
     )
+
+
+def most_answers(shares: pd.DataFrame, count: int) -> pd.DataFrame:
+    """The rows of so many people, those with the most answers, in their order."""
+    return shares.loc[shares.answers.nlargest(count).index.sort_values()]
 
 
 def phones(answers: pd.DataFrame) -> str:
@@ -122,8 +148,8 @@ def agreement(found: Agreement | None) -> Finding:
     if found is None or found.duels < FEWEST:
         asked = "No pair was rated by two people yet"
         if found is not None:
-            asked = "1 pair" if found.duels == 1 else f"{found.duels} pairs"
-            asked = f"Only {asked} {'was' if found.duels == 1 else 'were'} rated by two people yet"
+            were = "was" if found.duels == 1 else "were"
+            asked = f"Only {count(found.duels, 'pair')} {were} rated by two people yet"
         words = "how far they agree cannot be told."
         return Finding(f"{asked}: {words}", pd.DataFrame(columns=columns))
     rows = [
@@ -174,9 +200,13 @@ def people(
     sureness: dict[str, float] | None = None,
     excluded: Sequence[str] = (),
 ) -> Finding:
-    """Everybody's answers, speed, habits and consistency, and what their answers weigh."""
+    """Everybody's answers, speed, habits and consistency, and what their answers weigh.
+
+    Those left out are in the table, and said to be; the title is without them.
+    """
     shares = ["left_share", "consistency", "right", "agreement"]
     data = annotators.assign(**{name: (100 * annotators[name]).round() for name in shares})
+    data["median_ms"] = (data.median_ms / 1000).round(1)
     if sureness:
         data.insert(
             2, "weight", (100 * data.annotator.map(sureness | dict.fromkeys(excluded, 0.0))).round()
@@ -191,7 +221,7 @@ def people(
         columns={
             "annotator": "person",
             "skips": "could not tell",
-            "median_ms": "median (ms)",
+            "median_ms": "median (s)",
             "left_share": "left",
             "again": "asked again",
             "plain": "plain pairs",
@@ -200,10 +230,15 @@ def people(
             "last_seen": "last answer",
         }
     )
-    again = int(annotators.again.sum())
+    if not annotators.again.any():
+        data = data.drop(columns="asked again")
+    counted = annotators[~annotators.annotator.isin(excluded)]
+    again = int(counted.again.sum())
+    if counted.empty and len(annotators):
+        return Finding("Everybody's answers are left out", data)
     if not again:
-        return Finding("Nobody was asked the same pair twice yet", data.drop(columns="asked again"))
-    same = round(float((annotators.again * annotators.consistency).sum()))
+        return Finding("Nobody was asked the same pair twice yet", data)
+    same = round(float((counted.again * counted.consistency).sum()))
     low, high = interval(same, again)
     title = f"Asked again, people give the same answer {percent(same / again)} of the time"
     return Finding(f"{title} ({percent(low)} to {percent(high)}, of {again:,})", data)
@@ -220,7 +255,8 @@ def strengths(beliefs: pd.DataFrame) -> Finding:
     gap = float(by_state.max() - by_state.min())
     if gap < 0.02:
         return Finding("No state is believed better than another yet", data)
-    title = f'"{best}" is believed to win {percent(expit(gap))} of duels with "{worst}"'
+    wins = percent(expit(gap)) if expit(gap) < 0.995 else "more than 99 %"
+    title = f'"{best}" is believed to win {wins} of duels with "{worst}"'
     return Finding(title, data)
 
 
@@ -250,8 +286,8 @@ def changes(plans: pd.DataFrame) -> Finding:
         return Finding("The first plan has yet to be improved on", data)
     last = data.changed.iloc[-1]
     settled = "it has settled" if last < 0.02 else "it is still learning"
-    title = f"The last answers changed {percent(last)} of the plan's decisions: {settled}"
-    return Finding(title, data)
+    much = f"{percent(last)} of its decisions"
+    return Finding(f"The newest plan differs from the one before in {much}: {settled}", data)
 
 
 def moves(transitions: pd.DataFrame) -> Finding:
@@ -283,8 +319,9 @@ def by_group(moves: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 def decisions(beliefs: pd.DataFrame) -> Finding:
     """The plan as a table: what it does with each arm in each state."""
     words = beliefs.assign(does=beliefs["index"].map(_how_often))
+    words = words.rename(columns={"arm": "id", "label": "name"})
     order = list(dict.fromkeys(beliefs.state))
-    who = ["arm", "label", "group"]
+    who = ["id", "name", "group"]
     table = words.pivot_table("does", who, "state", aggfunc="first", sort=False)
     table = table[order].set_axis(_apart(order, who), axis="columns")
     always = (beliefs["index"] > 0.5).groupby(beliefs.state).sum()

@@ -16,7 +16,7 @@ from dopl_core.studies.history import state_label
 from dopl_core.studies.pseudonyms import pseudonymous
 from dopl_core.studies.reading import config_of, present_epoch, study_row
 from dopl_core.studies.store import Store, StudyError
-from dopl_core.studies.vocabulary import ANSWERS
+from dopl_core.studies.vocabulary import ANSWERS, LEARNT
 from dopl_core.studies.whereabouts import first_states
 
 if TYPE_CHECKING:
@@ -126,22 +126,26 @@ def agreement(answers: "pd.DataFrame") -> Agreement | None:
     return agreeing.agreement(agreeing.choices(answers))
 
 
-def annotators(answers: "pd.DataFrame", states: Sequence[str] = ()) -> "pd.DataFrame":
+def annotators(
+    answers: "pd.DataFrame", states: Sequence[str] = (), excluded: Sequence[str] = ()
+) -> "pd.DataFrame":
     """One row a person: answers, skips, median response, share of left, consistency, agreement.
 
     answers: of all people, as `answers` gives them
     again, consistency: repeats answered, and the share of them as before (NaN without repeats)
     plain, right: gold duels answered, and the share of them as the order of the states has it
-    agreement: share of other people's answers to the same duels that say the same
+    agreement: share of other people's answers to the same duels that say the same, of all but
+        those excluded
     states: their labels in order, where there are gold duels
     """
     import pandas as pd
 
     said = answers[answers.outcome.isin(ANSWERS)]
     chosen = agreeing.choices(answers)
+    first = chosen[~chosen.again]
     rows = []
     for name, own in said.groupby("annotator", sort=True):
-        policy = own[own.purpose == "policy"]
+        learnt = own[own.purpose.isin(LEARNT)]
         same, asked_again = agreeing.consistency(chosen[chosen.person == name])
         gold = own[(own.purpose == "gold") & own.outcome.isin(("left", "right"))]
         right = sum(
@@ -150,19 +154,19 @@ def annotators(answers: "pd.DataFrame", states: Sequence[str] = ()) -> "pd.DataF
                 gold.outcome, gold.left_state, gold.right_state, strict=True
             )
         )
-        sided = policy[policy.outcome.isin(("left", "right"))]
+        sided = learnt[learnt.outcome.isin(("left", "right"))]
         rows.append(
             {
                 "annotator": name,
-                "answers": len(policy),
-                "skips": int((policy.outcome == "skip").sum()),
-                "median_ms": policy.response_ms.median(),
+                "answers": len(learnt),
+                "skips": int((learnt.outcome == "skip").sum()),
+                "median_ms": learnt.response_ms.median(),
                 "left_share": (sided.outcome == "left").mean() if len(sided) else np.nan,
                 "again": asked_again,
                 "consistency": same / asked_again if asked_again else np.nan,
                 "plain": len(gold),
                 "right": right / len(gold) if len(gold) else np.nan,
-                "agreement": _with_others(said, str(name)),
+                "agreement": _with_others(first, str(name), excluded),
                 "last_seen": own.answered_at.max(),
             }
         )
@@ -272,9 +276,8 @@ def _helped(config: StudyConfig, learner: Dopl, n: int, s: int) -> Helped:
     )
 
 
-def _with_others(said: "pd.DataFrame", name: str) -> float:
-    place = ["episode", "epoch", "duel"]
-    policy = said[(said.purpose == "policy") & (said.outcome != "skip")]
-    mine = policy[policy.annotator == name]
-    both = mine.merge(policy[policy.annotator != name], on=place, suffixes=("", "_other"))
-    return float((both.outcome == both.outcome_other).mean()) if len(both) else np.nan
+def _with_others(first: "pd.DataFrame", name: str, excluded: Sequence[str]) -> float:
+    """Share of the first answers of others to somebody's duels that say the same."""
+    mine, others = first[first.person == name], first[~first.person.isin([name, *excluded])]
+    both = mine.merge(others, on="duel", suffixes=("", "_other"))
+    return float((both.choice == both.choice_other).mean()) if len(both) else np.nan

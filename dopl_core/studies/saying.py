@@ -6,16 +6,11 @@ A claim that help works is made by one rule (working.claimed), and no other good
 import pandas as pd
 
 from dopl_core.studies import working
-from dopl_core.studies.findings import Finding
+from dopl_core.studies.findings import Finding, count
 from dopl_core.studies.verdict import MORE, Verdict
 from dopl_core.studies.working import CLAIM, FIRST_WEEK, Estimate
 
 FEW_LOTS = 5  # drawn; of fewer, nothing is said
-
-
-def count(number: int, word: str) -> str:
-    """So many of something: 1 week, 2 weeks."""
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
 def points(estimate: Estimate, sign: bool = True) -> str:
@@ -40,7 +35,8 @@ def headline(verdict: Verdict) -> tuple[str, str]:
         )
     if weeks < FIRST_WEEK:
         return (
-            f"It is too early to tell: {weeks} of the first {FIRST_WEEK} {word}s are reported.",
+            f"It is too early to tell: {weeks} of the first {FIRST_WEEK} {word}s "
+            f"{'is' if weeks == 1 else 'are'} reported.",
             "Before that, luck looks too much like help.",
         )
     if not found.known:
@@ -128,6 +124,13 @@ def by_state(verdict: Verdict) -> Finding:
 def lots(verdict: Verdict) -> tuple[str, str]:
     """The fair comparison: those drawn by lot against those not drawn."""
     found, word = verdict.lots, verdict.config.epoch_word
+    by_lot = verdict.config.by_lot
+    if found.drawn == 0 and by_lot:
+        return (
+            f"{count(by_lot, 'place')} of every list {'goes' if by_lot == 1 else 'go'} by lot.",
+            f"Once {FEW_LOTS} lots are drawn and reported, those drawn are compared with those not "
+            "drawn: only chance tells them apart, so that is fair whatever else is true.",
+        )
     if found.drawn == 0:
         return (
             "No places were drawn by lot yet.",

@@ -15,6 +15,7 @@ from dopl_core.studies import access, service
 from pages import _downloads, _duels
 
 ROOT = Path(__file__).resolve().parents[2]
+PEOPLE = "How people answer"
 PAGES = ("home", "annotate", "studies", "insights", "simulate")
 
 
@@ -146,7 +147,7 @@ def test_insights_have_titles_that_say_the_finding(visit, store, study):
         ask = service.next_duel(store, study, "Ann")
         service.answer(store, ask.impression, "right" if number else "left", response_ms=800)
         service.advance(store, study)
-    app = visit("insights", study=study)
+    app = visit("insights", study=study, look=PEOPLE)
     assert not app.exception
     said = words(app).replace("\\", "")
     assert "6 answers so far, by 1 person" in said
@@ -161,7 +162,7 @@ def test_insights_read_the_answers_once_and_fold_the_log_once(visit, store, stud
     sa.event.listen(
         store.engine, "before_cursor_execute", lambda *event: statements.append(event[2])
     )
-    app = visit("insights", study=study)
+    app = visit("insights", study=study, look=PEOPLE)
     assert not app.exception
     assert "1 answer so far" in words(app)
     assert len([s for s in statements if "FROM impressions" in s]) == 1
@@ -172,7 +173,7 @@ def test_the_owner_leaves_out_somebodys_answers_and_takes_it_back(visit, store, 
     ask = service.next_duel(store, study, "Ann")
     service.answer(store, ask.impression, "left", response_ms=800)
     for chosen in (["Ann"], []):
-        app = visit("insights", study=study)
+        app = visit("insights", study=study, look=PEOPLE)
         assert app.button(key="trust").disabled
         app.multiselect[0].set_value(chosen).run()
         app.button(key="trust").click().run()
@@ -182,6 +183,29 @@ def test_the_owner_leaves_out_somebodys_answers_and_takes_it_back(visit, store, 
         assert any("counts" in table.value for table in app.dataframe) == bool(chosen)
 
 
+def test_answers_of_the_first_sitting_are_among_the_insights(visit, store):
+    def said():
+        return words(visit("insights", study=study, look=PEOPLE)).replace("\\", "")
+
+    roster = [service.Arm(f"p{n}", f"P{n}", state=("Low", "High")[n % 2]) for n in range(6)]
+    rules = {"title": "Ward", "budget": 2, "sitting": 8, "practice": False}
+    study = service.create_study(store, service.from_roster(roster, ("Low", "High"), **rules))
+    assert "Nobody has answered yet" in said()
+    for name in ("Ann", "Bo"):
+        ask = service.next_duel(store, study, name)
+        service.answer(store, ask.impression, "left", response_ms=800)
+    assert "2 answers so far, by 2 people" in said()
+    service.exclude(store, study, "Bo")
+    assert "1 answer so far, by 1 person" in said()
+    assert "Without the 1 answer of those left out: Bo." in said()
+    app = visit("insights", study=study, look=PEOPLE)
+    assert app.dataframe[0].value.person.tolist() == ["Ann", "Bo"]
+    service.exclude(store, study, "Ann")
+    app = visit("insights", study=study, look=PEOPLE)
+    assert "Everybody's answers are left out" in said()
+    assert app.multiselect[0].value == ["Ann", "Bo"]  # and can be counted again
+
+
 @pytest.mark.parametrize("names", [("arm", "label", "group"), ("Low\u2028", "=1+1", "index")])
 def test_insights_can_be_seen_whatever_the_states_are_called(visit, store, names):
     roster = [service.Arm(f"p{n}", f"P{n}", state=names[n % 3]) for n in range(6)]
@@ -189,8 +213,9 @@ def test_insights_can_be_seen_whatever_the_states_are_called(visit, store, names
     study = service.create_study(store, config)
     ask = service.next_duel(store, study, "Ann")
     service.answer(store, ask.impression, "left", response_ms=800)
-    app = visit("insights", study=study)
-    assert not app.exception
+    for look in ("Is it working?", "How people answer", "What the learner believes"):
+        app = visit("insights", study=study, look=look)
+        assert not app.exception
     assert "The plan" in words(app)
 
 

@@ -5,6 +5,7 @@ import threading
 import time
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote
 
 import pytest
 from acts import choice, come_in, expect_answers, open_duels, think
@@ -153,8 +154,10 @@ def test_nothing_in_a_roster_is_rendered_or_fetched(page, server, store):
     choice(page, "left").click()
     page.goto(f"{server.url}/studies?study={study}")
     expect(page.get_by_role("heading", name="evil.example")).to_be_visible()
-    page.goto(f"{server.url}/insights?study={study}")
-    expect(page.get_by_role("combobox")).to_have_value(re.compile("evil.example"))
+    for look in ("Is it working?", "How people answer", "What the learner believes"):
+        page.goto(f"{server.url}/insights?study={study}&look={quote(look)}")
+        expect(page.get_by_role("combobox")).to_have_value(re.compile("evil.example"))
+        expect(page.get_by_role("tabpanel").get_by_role("paragraph").first).to_be_visible()
     for name in ("studies", "annotate"):
         page.goto(f"{server.url}/{name}")
         expect(page.get_by_text(NASTY).first).to_be_visible()

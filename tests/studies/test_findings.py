@@ -1,5 +1,7 @@
 """Findings: titles that say what the data show, and data that show it."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,6 +57,13 @@ def test_a_habit_of_one_side_is_named_as_one_only_where_chance_cannot_explain_it
     found = findings.sides(answers(["left"] * 40, ["Ann", "Bo"] * 20))
     assert "more than chance explains" in found.title
     assert list(found.data.person) == ["Everybody", "Ann", "Bo"]
+    assert list(findings.sides(answers(["left"] * 4)).data.person) == ["Ann"]  # once is enough
+
+
+def test_of_very_many_people_those_with_the_most_answers_are_drawn():
+    frame = answers(["left"] * 6, ["Ann", "Bo", "Bo", "Cy", "Cy", "Cy"])
+    data = findings.sides(frame).data
+    assert findings.most_answers(data, 3).person.tolist() == ["Everybody", "Bo", "Cy"]
 
 
 def test_skips_are_no_side():
@@ -73,12 +82,32 @@ def test_response_times_are_counted_once_each():
     found = findings.response_times(answers(["left"] * 50, seconds=1.5))
     assert found.data.answers.sum() == 50
     assert found.title == "Half of the answers took less than 1.5 s"
+    assert findings.response_times(answers(["left"])).title == "The one answer took 1.0 s"
+    assert findings.response_times(answers(["left"], seconds=np.nan)).data.empty
 
 
-def test_only_answers_that_count_are_given():
-    frame = answers(["left", "expired", "undone", "skip", "right"])
-    frame.loc[4, "purpose"] = "practice"
-    assert list(findings.given(frame).outcome) == ["left", "skip"]
+@pytest.mark.parametrize("seconds", [0.0, 0.3, 1.0, 2.5, 7.0, 59.0, 3000.0, 90_000.0])
+def test_bins_of_time_are_few_and_round_and_hold_everybody(seconds):
+    data = findings.response_times(answers(["left"] * 9, seconds=seconds)).data
+    assert data.answers.sum() == 9
+    assert len(data) <= 25
+    assert data["from"].iloc[0] == 0
+    row = data[data.answers > 0].iloc[0]
+    assert row["from"] <= seconds <= row["to"]
+
+
+def test_all_that_people_have_answered_is_given_the_first_sitting_too():
+    frame = answers(["left", "expired", "undone", "skip", "right", "right", "tie", "left"])
+    frame.loc[4:, "purpose"] = ["practice", "sitting", "repeat", "gold"]
+    assert list(findings.given(frame).outcome) == ["left", "skip", "right"]
+
+
+def test_those_left_out_are_named_with_how_many_answers_they_gave():
+    frame = answers(["left"] * 4, ["Ann", "Zed", "Bo", "Bo"])
+    assert findings.left_out(frame, []) == findings.left_out(frame, ["Cy"]) == ""
+    assert findings.left_out(frame, ["Zed"]) == "Without the 1 answer of those left out: Zed."
+    said = findings.left_out(frame, ["Zed", "Bo"])
+    assert said == "Without the 3 answers of those left out: Bo, Zed."
 
 
 def test_strengths_say_which_state_wins():
@@ -91,6 +120,8 @@ def test_strengths_say_which_state_wins():
     found = findings.strengths(beliefs)
     assert found.title == '"High" is believed to win 73 % of duels with "Low"'
     assert np.allclose(found.data.high - found.data.low, 2 * 1.96 * 0.1)
+    sure = findings.strengths(beliefs.assign(mean=[0.0, 9.0]))
+    assert sure.title == '"High" is believed to win more than 99 % of duels with "Low"'
     assert "No state" in findings.strengths(beliefs.assign(mean=0.0)).title
 
 
@@ -154,7 +185,7 @@ def test_decisions_are_a_line_an_arm_and_a_column_a_state():
 
 
 def test_a_state_may_have_the_name_of_a_column():
-    states = ["arm", "label", "group", "arm (state)"]
+    states = ["id", "name", "group", "id (state)"]
     beliefs = pd.DataFrame(
         {
             **{"arm": "1", "label": "a", "group": "all"},
@@ -172,6 +203,19 @@ def test_a_state_may_have_the_name_of_a_column():
         "wait",
         "help 40 % of the time",
     ]
+
+
+@pytest.mark.parametrize("many", [0, 1, 2, 3])
+def test_no_title_says_1_answers(many):
+    frame = answers(["left", "right", "skip"][:many])
+    duels = Agreement(many, 2, 1.0, *[Range(0.5, 0.2, 0.8)] * 2)
+    titles = [findings.sides(frame).title, findings.response_times(frame).title]
+    titles += [findings.over_time(frame).title, findings.agreement(duels).title]
+    titles += [findings.left_out(frame, ["Ann"]), findings.count(many, "place")]
+    for title in titles:
+        assert not re.search(r"\b1 (answers|pairs|people|places)\b", title), title
+        assert not re.search(r"\b[^1] (answer|pair|person|place)\b", title), title
+        assert "nan" not in title
 
 
 def test_what_a_chart_says_is_on_one_line():
@@ -234,7 +278,7 @@ def test_people_asked_again_count_once_each_time():
         {
             **{"annotator": ["Ann", "Bo", "Cy"], "answers": 20, "skips": 0, "left_share": 0.5},
             **{"again": [1, 9, 0], "consistency": [0.0, 1.0, np.nan], "agreement": np.nan},
-            **{"plain": [0, 4, 4], "right": [np.nan, 1.0, 0.25]},
+            **{"plain": [0, 4, 4], "right": [np.nan, 1.0, 0.25], "median_ms": 1260.0},
         }
     )
     found = findings.people(frame)
@@ -242,6 +286,7 @@ def test_people_asked_again_count_once_each_time():
         "Asked again, people give the same answer 90 % of the time (60 % to 98 %, of 10)"
     )
     assert found.data["asked again"].tolist() == [1, 9, 0]
+    assert found.data["median (s)"].tolist() == [1.3] * 3
     assert found.data["right on plain pairs"].tolist()[1:] == [100, 25]
     found = findings.people(frame.assign(again=0, consistency=np.nan))
     assert found.title == "Nobody was asked the same pair twice yet"
@@ -273,10 +318,17 @@ def test_the_table_of_people_says_who_is_left_out_and_that_they_weigh_nothing() 
             "again": [2, 2],
             "plain": 0,
             "right": np.nan,
+            "median_ms": 900.0,
             **shares,
         }
     )
-    data = findings.people(people, {"Ann": 1.0}, ["Zed"]).data
+    people.loc[0, "consistency"] = 1.0
+    found = findings.people(people, {"Ann": 1.0}, ["Zed"])
+    assert "100 % of the time (34 % to 100 %, of 2)" in found.title  # Ann's alone
+    data = found.data
     assert data.counts.tolist() == ["yes", "left out"]
     assert data.weight.tolist() == [100, 0]
     assert "counts" not in findings.people(people, {"Ann": 1.0, "Zed": 1.0}).data
+    nobody = findings.people(people, {}, ["Ann", "Zed"])
+    assert nobody.title == "Everybody's answers are left out"
+    assert nobody.data.person.tolist() == ["Ann", "Zed"]

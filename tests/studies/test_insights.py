@@ -90,6 +90,20 @@ def test_agreement_is_the_share_of_pairs_who_say_the_same(store: Store) -> None:
     assert people.skips["Bob"] == 1
 
 
+def test_answers_of_a_first_sitting_count_and_others_are_measured_without_those_left_out(
+    store: Store,
+) -> None:
+    study = service.create_study(store, clinic(horizon=1, sitting=6, ratings=3))
+    for name, outcome in (("Ann", "left"), ("Bob", "left"), ("Cy", "right")):
+        answer(store, study, name, outcome)
+    answers = service.answers(store, study)
+    people = service.annotators(answers).set_index("annotator")
+    assert people.answers.tolist() == [1, 1, 1]
+    assert people.agreement["Ann"] == pytest.approx(1 / 2)
+    people = service.annotators(answers, excluded=["Cy"]).set_index("annotator")
+    assert people.agreement.tolist() == [1, 1, 0]  # Cy is compared with those who count
+
+
 def test_plans_show_engine_worth_and_answers_used(store: Store) -> None:
     study = service.create_study(store, cpap(confidence="calibrated"))
     play(store, study, 20, undo=0.0)

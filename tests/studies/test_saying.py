@@ -101,6 +101,20 @@ def test_how_everybody_is_counts_all_and_marks_the_helped():
     assert set(helped.better_half) == {1.0}
 
 
+@pytest.mark.parametrize(("weeks", "said"), [(1, "1 of the first 8 weeks is"), (2, "2 of the")])
+def test_one_week_is_one(weeks, said):
+    assert said in everything(replace(KNOWN, weeks=weeks))
+
+
+@pytest.mark.parametrize(("places", "said"), [(1, "1 place of every list goes"), (2, "2 places")])
+def test_lots_that_are_set_but_not_drawn_yet_are_no_advice_to_set_them(places, said):
+    none = replace(KNOWN, lots=Lots(0, 0, 0, 0, NOTHING))
+    title, words = saying.lots(replace(none, config=clinic(budget=3, by_lot=places)))
+    assert title.startswith(said)
+    assert "setting" not in words
+    assert "setting" in saying.lots(none)[1]
+
+
 def test_lots_say_how_few_they_are():
     few = replace(KNOWN, lots=Lots(1, 9, 1.0, 1.0, NOTHING))
     assert "1 lot drawn so far" in everything(few)

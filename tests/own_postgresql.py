@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from memory import folder_in_memory
 
 _OPTIONS = {"fsync": "off", "synchronous_commit": "off", "listen_addresses": ""}
 _OPTIONS |= {"max_connections": "200"}
@@ -26,7 +27,7 @@ class OwnPostgreSQL:
     def __init__(self) -> None:
         binaries = _binaries()
         # Short and open to all: a socket's path has a limit, and it runs without our rights.
-        self.folder = Path(tempfile.mkdtemp(prefix="dopl-pg-", dir=_memory()))
+        self.folder = Path(tempfile.mkdtemp(prefix="dopl-pg-", dir=folder_in_memory()))
         self.folder.chmod(0o755)
         self.user = None
         if os.geteuid() == 0:  # PostgreSQL refuses to run as root
@@ -84,13 +85,6 @@ def _binaries() -> Path:
     if os.environ.get("CI"):
         return pytest.fail(needed)
     return pytest.skip(needed)
-
-
-def _memory() -> Path | None:
-    """Where files are in memory, if there is room for those of a server."""
-    memory = Path("/dev/shm")  # noqa: S108
-    free = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2 << 30
-    return memory if free else None
 
 
 def _for_everybody(binaries: Path, folder: Path) -> Path:

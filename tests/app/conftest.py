@@ -1,16 +1,22 @@
 """Pages without a browser, on a database of their own, with plans made at once."""
 
+import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit import config
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from dopl_core.studies import service
 from pages import _backend, _door, _who
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# Every AppTest looks through all installed packages for components: what is found stays the same.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 class Clock:
@@ -37,8 +43,8 @@ class PlannerAtOnce:
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
-    monkeypatch.setenv("DOPL_DATABASE_URL", f"sqlite:///{tmp_path / 'dopl.db'}")
+def _here(tmp_path, monkeypatch, sqlite_template):
+    monkeypatch.setenv("DOPL_DATABASE_URL", f"sqlite:///{shutil.copy(sqlite_template, tmp_path)}")
     monkeypatch.setenv("DOPL_RUNS", str(tmp_path / "runs"))
     planner = PlannerAtOnce()
     monkeypatch.setattr(_backend, "planner", lambda: planner)

@@ -233,7 +233,8 @@ def test_axe_finds_nothing_serious_on_any_page(browser, server, store, scheme):
 
 def check(page, place):
     expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
-    found = Axe().run(page).response["violations"]
+    running = {"exclude": [["[data-testid=stStatusWidget]"]]}  # Streamlit's own, while it is there
+    found = Axe().run(page, running).response["violations"]
     serious = [v for v in found if v["impact"] in ("serious", "critical")]
     details = [(v["id"], [n["html"][:160] for n in v["nodes"]][:3]) for v in serious]
     assert not details, f"{place}: {details}"

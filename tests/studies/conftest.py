@@ -1,6 +1,7 @@
 """Both databases for the tests of studies: SQLite files, and a real PostgreSQL server."""
 
 import itertools
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -47,10 +48,10 @@ def template(new_postgresql: Callable[..., str]) -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def url(request: pytest.FixtureRequest, tmp_path: Path, sqlite_template: str) -> str:
     """A new database of each kind."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/dopl.db"
+        return f"sqlite:///{shutil.copy(sqlite_template, tmp_path)}"
     return request.getfixturevalue("new_postgresql")(request.getfixturevalue("template"))
 
 
@@ -76,8 +77,9 @@ def store(url: str, clock: Clock) -> Iterator[Store]:
 
 
 @pytest.fixture
-def sqlite_store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
+def sqlite_store(tmp_path: Path, clock: Clock, sqlite_template: str) -> Iterator[Store]:
     """Where the kind of database makes no difference."""
-    store = service.open_store(f"sqlite:///{tmp_path}/one.db", clock=clock)
+    file = shutil.copy(sqlite_template, tmp_path / "one.db")
+    store = service.open_store(f"sqlite:///{file}", clock=clock)
     yield store
     store.close()

@@ -166,7 +166,7 @@ def test_nothing_of_an_owners_file_is_rendered_or_fetched_on_any_tab(page, serve
     assert not [url for url in requests if not url.startswith((server.url, "data:", "blob:"))]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_axe_finds_nothing_serious_on_the_owners_page(browser, server, store, scheme):
     page = browser.new_context(color_scheme=scheme).new_page()
     page.goto(f"{server.url}/studies?study={small_study(store)}")

@@ -112,6 +112,7 @@ def test_an_annotators_link_opens_duels_and_nothing_else(page, guarded):
         expect(page.get_by_role("heading", name="You need a link")).to_be_visible()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
 def test_the_first_request_to_a_fresh_server_may_be_to_any_page(page, tmp_path, name):
     server = Server(tmp_path, "--server.address", "0.0.0.0").start()  # noqa: S104
@@ -194,7 +195,7 @@ def test_charts_are_drawn_whatever_the_states_are_called(page, server, store):
     expect(page.get_by_text("Low often").first).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_axe_finds_nothing_serious_on_any_page(browser, server, store, scheme):
     study = service.create_study(store, service.from_environment("cpap"))
     over = service.create_study(store, service.from_environment("cpap"))

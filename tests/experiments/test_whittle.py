@@ -66,6 +66,7 @@ def circulant() -> Bandit:
     return Bandit(transitions=np.array([CIRCULANT] * 5), rewards=rewards, budget=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [MleWibql, MleQwic])
 def test_the_indices_of_the_circulant_arm_are_learned(
     circulant: Bandit, kind: type[MleWibql] | type[MleQwic]

@@ -45,7 +45,7 @@ def on_cards(key: str, config: StudyConfig | None = None, hide: bool = False) ->
         ),
         "show_id": left.checkbox("Cards show the id", now["show_id"], key=f"ids {key}"),
         "tell_results": right.checkbox(
-            "Annotators are told what has changed after each round",
+            "Tell annotators what each round has changed",
             now["tell_results"],
             key=f"tell {key}",
             help="How many decisions, and who is on the list now.",

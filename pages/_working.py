@@ -64,7 +64,8 @@ def course(found: Verdict) -> None:
     data = charted(saying.course(found).data)
     word = printable(found.config.epoch_word)
     states = [printable(state.label) for state in found.config.states]
-    week = alt.X("week:O", title=word, axis=alt.Axis(labelAngle=0, labelOverlap="greedy"))
+    shown = list(range(1, found.weeks + 1, -(-found.weeks // 12)))  # evenly, on a phone too
+    week = alt.X("week:O", title=word, axis=alt.Axis(labelAngle=0, values=shown))
     legend = _charts.legend(states)
     scale = alt.Scale(domain=states, range=_charts.ramp(len(states)))
     stacked = (
@@ -160,7 +161,7 @@ def belongs(found: Verdict) -> None:
     """Everybody on the list, the surest first, and whether to go on asking."""
     data = saying.belongs(found).data
     data = data.assign(chance=(100 * data.chance).round().astype(int))
-    columns = ["name", "chance", "state", "by lot", "id"]
+    columns = ["chance", "name", "state", "by lot", "id"]  # a phone shows the first two
     bar = st.column_config.ProgressColumn(
         "belongs", format="%d %%", min_value=0, max_value=100, width="small"
     )

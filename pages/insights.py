@@ -70,9 +70,9 @@ def show(finding: Finding, name: str, chart: alt.Chart | alt.LayerChart | None) 
 def whole_names(table: pd.DataFrame) -> dict[str, object]:
     """Columns as wide as their longest text: a name that is cut off may be another's."""
     texts = table.select_dtypes(["object", "string"])
-    longest = {name: max(len(name), *texts[name].astype(str).str.len()) for name in texts}
+    longest = {name: max(len(name), texts[name].astype(str).str.len().max()) for name in texts}
     return {
-        name: st.column_config.Column(width=min(600, 30 + 7 * most))
+        name: st.column_config.Column(width=int(min(600, 30 + 7 * most)))
         for name, most in longest.items()
         if most > 14
     }

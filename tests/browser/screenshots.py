@@ -93,7 +93,7 @@ def take_all(page: Page, url: str, study: str, clinic: str, folder: Path) -> Non
 
 def take(page: Page, path: Path, height: int, width: int = 1180) -> None:
     page.set_viewport_size({"width": width, "height": height})
-    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0, timeout=30_000)
     page.wait_for_timeout(1500)  # charts are drawn a little after their data come
     save(page.screenshot(), path)
 

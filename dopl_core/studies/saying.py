@@ -77,8 +77,10 @@ def course(verdict: Verdict) -> Finding:
     data = pd.DataFrame(rows, columns=columns)
     best = _either([label for label, good in zip(labels, half, strict=True) if good])
     all_of = data[data.who == "everybody"].dropna().drop_duplicates("week")
-    if all_of.empty:
+    if not verdict.weeks:
         return Finding(f"No {word} is reported yet", data)
+    if all_of.empty:
+        return Finding(f"How anybody was when a {word} had ended is not known yet", data)
     first, last = all_of.iloc[0], all_of.iloc[-1]
     now = f"{last.better_half:.0%} were {best} when {word} {last.week} had ended"
     if len(all_of) == 1:

@@ -206,6 +206,18 @@ def test_answers_of_the_first_sitting_are_among_the_insights(visit, store):
     assert app.multiselect[0].value == ["Ann", "Bo"]  # and can be counted again
 
 
+def test_insights_of_weeks_in_which_nobody_was_seen_can_be_looked_at(visit, store):
+    roster = [service.Arm(f"p{n}", "Bo Berg", state=("Low", "High")[n % 2]) for n in range(4)]
+    rules = {"title": "Ward", "budget": 2, "by_lot": 1, "practice": False}
+    study = service.create_study(store, service.from_roster(roster, ("Low", "High"), **rules))
+    assert "1 place of every list goes by lot" in words(visit("insights", study=study))
+    for _ in range(2):
+        service.observe(store, study, dict.fromkeys(service.present_states(store, study)))
+        service.advance(store, study)
+    for look in ("Is it working?", PEOPLE, "What the learner believes"):
+        assert not visit("insights", study=study, look=look).exception
+
+
 @pytest.mark.parametrize("names", [("arm", "label", "group"), ("Low\u2028", "=1+1", "index")])
 def test_insights_can_be_seen_whatever_the_states_are_called(visit, store, names):
     roster = [service.Arm(f"p{n}", f"P{n}", state=names[n % 3]) for n in range(6)]

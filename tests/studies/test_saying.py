@@ -93,6 +93,13 @@ def test_before_reports_it_is_too_early():
     assert "4 of the first 8 weeks" in everything(replace(KNOWN, weeks=4))
 
 
+def test_weeks_in_which_nobody_was_seen_are_reported_weeks():
+    unseen = replace(KNOWN, weeks=2, course=np.zeros((2, 2, 3), dtype=int))
+    assert "is not known yet" in saying.course(unseen).title
+    some = replace(KNOWN, weeks=2, course=np.array([[[0, 0, 0]] * 2, [[0, 0, 1], [0, 0, 0]]]))
+    assert saying.course(some).title == '100 % were in "High" when week 2 had ended'
+
+
 def test_how_everybody_is_counts_all_and_marks_the_helped():
     found = saying.course(KNOWN)
     assert found.title == '50 % were in "High" when week 12 had ended, after 50 % in week 1'

@@ -160,6 +160,7 @@ def side_habits(answers: pd.DataFrame) -> tuple[Finding, str, alt.LayerChart]:
     dots = base.mark_point(filled=True, size=70, color=strong, opacity=1).encode(
         _charts.percent("left_share:Q", axis), person
     )
+    found = findings.drawn_in_part(found, len(found.data), MOST)
     return found, "left-share", half + reach + dots
 
 
@@ -172,6 +173,8 @@ def learner() -> None:
     beliefs = beliefs[beliefs.arm.isin(here)]
     plans = service.plans(store(), study.id)
     found = findings.strengths(beliefs)
+    if findings.arms_differ(found.data):
+        found = findings.drawn_in_part(found, len(here), MOST)
     show(found, "strengths", dots(found))
     found = findings.changes(plans)
     line = alt.Chart(found.data).mark_line(point=True)

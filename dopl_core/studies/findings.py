@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -118,6 +118,14 @@ def sides(answers: pd.DataFrame) -> Finding:
         data,
         phones(answers),
     )
+
+
+def drawn_in_part(finding: Finding, many: int, most: int) -> Finding:
+    """The finding, which says so where a chart has room for some of them only."""
+    if many <= most:
+        return finding
+    words = f"Drawn are the {most} with the most answers; the data have all {many:,}."
+    return replace(finding, words=f"{finding.words} {words}".strip())
 
 
 def most_answers(shares: pd.DataFrame, count: int) -> pd.DataFrame:

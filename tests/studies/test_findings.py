@@ -66,6 +66,11 @@ def test_of_very_many_people_those_with_the_most_answers_are_drawn():
     frame = answers(["left"] * 6, ["Ann", "Bo", "Bo", "Cy", "Cy", "Cy"])
     data = findings.sides(frame).data
     assert findings.most_answers(data, 3).person.tolist() == ["Everybody", "Bo", "Cy"]
+    found = findings.sides(frame.assign(narrow=1))
+    assert findings.drawn_in_part(found, 4, 4) == found
+    said = findings.drawn_in_part(found, 4000, 3).words
+    assert said.startswith("On phones, ")
+    assert said.endswith(". Drawn are the 3 with the most answers; the data have all 4,000.")
 
 
 def test_skips_are_no_side():

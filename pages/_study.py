@@ -9,7 +9,7 @@ import streamlit as st
 from dopl_core.studies import access, service
 from dopl_core.studies.service import Study
 from pages._backend import run_beside, store
-from pages._downloads import csv_button, made_for_owner
+from pages._downloads import csv_button, made_button
 from pages._trouble import safely, said_plainly
 from pages._words import plain
 
@@ -110,9 +110,9 @@ def data(study: Study) -> None:
         key="pseudonyms",
         help='The bundle and the answers have "annotator 1" and so on in their place.',
     )
-    st.download_button(
+    made_button(
         "Everything but names as a bundle (zip)" if pseudonyms else "Everything as a bundle (zip)",
-        made_for_owner(lambda: service.export_bundle(store(), study.id, pseudonyms)),
+        lambda: service.export_bundle(store(), study.id, pseudonyms),
         f"{study.id}.zip",
         "application/zip",
         key=f"export-{'nameless' if pseudonyms else 'whole'}",

@@ -10,7 +10,7 @@ from dopl_core.experiments import background as simulations
 from dopl_core.experiments.background import Settings, Simulation
 from dopl_core.experiments.learners import LEARNERS
 from dopl_core.learning.dopl import Confidence
-from pages._downloads import csv_button, made_for_owner
+from pages._downloads import csv_button, made_button
 from pages._trouble import safely, said_plainly, show_trouble
 from pages._who import owner_only, owner_still
 from pages._words import plain
@@ -75,8 +75,8 @@ def buttons(simulation: Simulation) -> None:
         st.button("Go on", key=f"on-{key}", on_click=safely(simulations.go_on), args=args)
     csv_button("Rows (CSV)", simulation.rows, f"{key}-episodes.csv", key=f"rows-{key}")
     if simulation.done and simulation.settings is not None:
-        st.download_button(
-            "Picture (PNG)", made_for_owner(lambda: simulations.picture(simulation)), f"{key}.png",
+        made_button(
+            "Picture (PNG)", lambda: simulations.picture(simulation), f"{key}.png",
             "image/png", key=f"png-{key}",
         )  # fmt: skip
     if simulation.status != "running":

@@ -2,11 +2,14 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
 import streamlit as st
 from page_words import words
+from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
 from dopl_core.experiments import background as simulations
 from dopl_core.experiments.learners import LEARNERS
@@ -76,6 +79,22 @@ def test_what_is_downloaded_is_made_for_the_owner_only(store, come_in):
     access.make_owner_key(store)
     with pytest.raises(PermissionError):
         make()
+
+
+def test_what_was_made_is_there_to_be_fetched_whatever_others_draw_meanwhile(monkeypatch):
+    manager, drawn = MediaFileManager(MemoryMediaFileStorage("/media")), []
+    runtime = SimpleNamespace(media_file_mgr=manager)
+    monkeypatch.setattr(_downloads, "get_instance", lambda: runtime)
+    monkeypatch.setattr(_downloads, "made_for_owner", lambda make: make)
+    monkeypatch.setattr(st, "download_button", lambda *args, **options: drawn.append(args))
+    _downloads.made_button("The table", lambda: "a,b", "table.csv", "text/csv")
+    [(_, make, name, kind)] = drawn
+    address = manager.execute_deferred(manager.add_deferred(make, kind, "here", name))
+    for _ in range(3):
+        manager.remove_orphaned_files()  # as after each drawing of a page
+    file = manager.read_file(address.rpartition("/")[2])
+    assert file is not None
+    assert file.content == b"a,b"
 
 
 def test_try_it_makes_a_study_and_opens_its_duels(visit, store, monkeypatch):

@@ -113,10 +113,11 @@ def show_duel(sitting: Sitting, ask: Ask) -> None:
         if not practice and ask.purpose != "repeat":
             mine["passed"] = (ask.impression, _time_passed(sitting, ask))
             mine["place"] = (ask.episode, ask.epoch)
-    if practice:
-        st.text("Practice: these answers do not count.")
-    elif mine.get("passed", (0, ""))[0] == ask.impression and mine["passed"][1]:
-        st.info(plain(mine["passed"][1]), icon=":material/update:")
+    with st.container():  # what comes and goes has a place: else all below it is drawn from nothing
+        if practice:
+            st.text("Practice: these answers do not count.")
+        elif mine.get("passed", (0, ""))[0] == ask.impression and mine["passed"][1]:
+            st.info(plain(mine["passed"][1]), icon=":material/update:")
     show_pair(sitting.config, ask.left, ask.right, ask.episode, ask.epoch, study=sitting.study)
     with st.container(key="bar"):
         with st.container(horizontal=True, key=f"choices-{ask.impression}"):

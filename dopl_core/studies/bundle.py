@@ -33,6 +33,7 @@ from dopl_core.studies.changes import changed
 from dopl_core.studies.config import StudyConfig, check_columns, check_name
 from dopl_core.studies.config_json import from_json, read_json, to_json
 from dopl_core.studies.csvtext import CsvError
+from dopl_core.studies.fitting import check
 from dopl_core.studies.history import (
     Event,
     History,
@@ -44,7 +45,6 @@ from dopl_core.studies.history import (
     log_digest,
 )
 from dopl_core.studies.old_logs import log_of_old
-from dopl_core.studies.replay import check
 from dopl_core.studies.store import StudyError
 from dopl_core.studies.vocabulary import CHANGES, STATUSES
 

@@ -271,17 +271,16 @@ def import_(args: argparse.Namespace) -> None:
 
 
 def replay(args: argparse.Namespace) -> None:
-    """Compute everything again from the start, of a bundle or a study, and compare every bit."""
+    """Compute everything again from the start, of a bundle or a study, and compare it."""
     from dopl_core.studies import service
 
+    how: list[str] = []
     if Path(args.what).is_file():
-        learner = service.replay_bundle(Path(args.what))
+        learner = service.replay_bundle(Path(args.what), how.append)
     else:
-        learner = service.replay_study(service.open_store(), args.what)
-    print(
-        f"{args.what}: {learner.episode} plans and {learner.counts.total():.0f} answers replayed; "
-        "everything comes out the same"
-    )
+        learner = service.replay_study(service.open_store(), args.what, how.append)
+    counts = f"{learner.episode} plans and {learner.counts.total():.0f} answers replayed"
+    print(f"{args.what}: {counts}; {how[0]}")
 
 
 def rehearse(args: argparse.Namespace) -> None:

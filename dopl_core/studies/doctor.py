@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import ArgumentError
 
+from dopl_core.learning.arithmetic import fingerprint
 from dopl_core.learning.planning import PlanningError, plan
 from dopl_core.places import IS_CHECKOUT, KEPT
 from dopl_core.studies import catalogue, schema
@@ -55,7 +56,8 @@ def _program() -> Iterator[Finding]:
         "dopl",
         f"{_version('dopl')}, {where}; Python {platform.python_version()} on {platform.platform()}",
     )
-    yield Finding("parts", ", ".join(f"{name} {_version(name)}" for name in _PARTS))
+    parts = ", ".join(f"{name} {_version(name)}" for name in _PARTS)
+    yield Finding("parts", f"{parts}; arithmetic {fingerprint()}")
 
 
 def _version(package: str) -> str:

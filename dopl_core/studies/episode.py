@@ -1,6 +1,6 @@
 """What one plan leads to, without a database: its epochs, their duels, and its worth."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -55,7 +55,6 @@ def begin(
 ) -> Episode:
     """Plan, and open the first epoch from `states`; a simulated world plays all epochs at once.
 
-    Inside an episode the plan is fixed, so nothing that is answered could change its duels.
     moves: of all epochs before, as corrected by now
     """
     before = None if learner.plan is None else learner.plan.index > 0.5
@@ -71,19 +70,33 @@ def begin(
         known[: len(before)] = before
         changed = float((now != known).mean())
     value = random_value(learner)
+    epochs = list(first_epochs(config, learner, states, moves))
+    return Episode(learner, epochs, value, changed, seconds)
+
+
+def first_epochs(
+    config: StudyConfig,
+    learner: Dopl,
+    states: IntArray,
+    moves: Sequence[Move] = (),
+    as_it_was: Callable[[Epoch], Epoch] = lambda epoch: epoch,
+) -> Iterator[Epoch]:
+    """The epochs that can be known as soon as there is a plan: one, or all of a simulated world's.
+
+    Inside an episode the plan is fixed, so nothing that is answered could change its duels.
+    as_it_was: gives each epoch, before its world moves, as it is on record
+    """
     if config.world == "observed":
-        epochs = [open_epoch(learner, states, 0, moves)]
-        return Episode(learner, epochs, value, changed, seconds)
+        yield as_it_was(open_epoch(learner, states, 0, moves))
+        return
     world = world_of(config)
     world.states = states
     world.begin(learner.episode, learner.horizon)
-    epochs = []
     for h in range(learner.horizon):
-        epoch = open_epoch(learner, world.states, h)
+        epoch = as_it_was(open_epoch(learner, world.states, h))
         next_states = world.step(epoch.arms)
         learner.count_moves(epoch.states, actions(epoch.arms, learner.n_arms), next_states)
-        epochs.append(replace(epoch, next_states=next_states))
-    return Episode(learner, epochs, value, changed, seconds)
+        yield replace(epoch, next_states=next_states)
 
 
 def open_epoch(learner: Dopl, states: IntArray, epoch: int, moves: Sequence[Move] = ()) -> Epoch:

@@ -1,5 +1,6 @@
 """Studies that leave and come in as bundles, and the proof that they can be played again."""
 
+from collections.abc import Callable
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -9,10 +10,11 @@ from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import archive, bundle, codebook, csvtext, lists
 from dopl_core.studies.csvtext import CsvError
 from dopl_core.studies.episode import plan_arrays
+from dopl_core.studies.fitting import check
 from dopl_core.studies.history import History
 from dopl_core.studies.lists import Listed
 from dopl_core.studies.pseudonyms import pseudonymous
-from dopl_core.studies.replay import check, replay, with_arrays
+from dopl_core.studies.replay import replay, with_arrays
 from dopl_core.studies.store import Store
 
 
@@ -41,9 +43,12 @@ def import_bundle(store: Store, source: Path | bytes) -> str:
     return history.study
 
 
-def replay_bundle(source: Path | bytes) -> Dopl:
-    """The learner of a bundle, computed from the start and compared with it at every step."""
-    return replay(_read(source))
+def replay_bundle(source: Path | bytes, tell: Callable[[str], None] = lambda how: None) -> Dopl:
+    """The learner of a bundle, computed from the start and compared with it at every step.
+
+    tell: is told how it came out, in a few words
+    """
+    return replay(_read(source), tell)
 
 
 def _read(source: Path | bytes) -> History:
@@ -83,9 +88,9 @@ def _check_list(history: History, content: dict[str, Any]) -> None:
             raise ValueError(f'"{entry["id"]}" is on the list of week {week}, before it came')
 
 
-def replay_study(store: Store, study: str) -> Dopl:
+def replay_study(store: Store, study: str, tell: Callable[[str], None] = lambda how: None) -> Dopl:
     """The same for a study in the database, whose rows must also agree with its log."""
     archive.check_chain(store, study)
     history = archive.read(store, study)
     check(history)
-    return replay(history)
+    return replay(history, tell)

@@ -1,20 +1,26 @@
-"""A history looked at and played again: it fits together, and all of it comes out the same."""
+"""A history played again: all of it comes out the same.
 
-from collections import Counter, defaultdict
+To the bit, where it was made with the arithmetic that there is here. Another processor, or another
+NumPy, rounds differently: what was made there comes out the same but for rounding, and where that
+has decided between equals (whom to help, what to ask), what was recorded is followed.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from dopl_core.environments import brief
+from dopl_core.learning.arithmetic import fingerprint
 from dopl_core.learning.bandit import IntArray
 from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import records
-from dopl_core.studies.arrays import digest
+from dopl_core.studies.arrays import agree, digest, tolerance
 from dopl_core.studies.changes import changed
 from dopl_core.studies.config import StudyConfig, adapt, learner_of
 from dopl_core.studies.episode import (
     Epoch,
-    begin,
+    first_epochs,
     open_epoch,
     plan_arrays,
     sitting_duels,
@@ -22,16 +28,15 @@ from dopl_core.studies.episode import (
 from dopl_core.studies.history import (
     Event,
     History,
-    HistoryError,
     Impression,
     Move,
-    Place,
+    PlanMade,
     Sides,
     as_counted,
     corrected,
     moves_counted,
 )
-from dopl_core.studies.vocabulary import ANSWERS, CHANGES, CREDIT, EVENTS, LEARNT, SAID, TRUST
+from dopl_core.studies.vocabulary import CHANGES, CREDIT, LEARNT, SAID, TRUST
 from dopl_core.studies.whereabouts import coming_states
 
 
@@ -39,11 +44,12 @@ class ReplayError(ValueError):
     """What was recorded is not what comes out: says where they part."""
 
 
-def replay(history: History) -> Dopl:
+def replay(history: History, tell: Callable[[str], None] = lambda how: None) -> Dopl:
     """The learner, from the configuration, the answers and what the owner reported.
 
-    Compares with what was recorded, to the bit: the plans' arrays, whom they helped, what was
-    asked, and how a simulated world moved.
+    Compares with what was recorded: the plans' arrays, whom they helped, what was asked, and how a
+    simulated world moved.
+    tell: is told how it came out, TO_THE_BIT or otherwise
     """
     player = _Player(history)
     for number, event in as_counted(history.events):
@@ -54,14 +60,24 @@ def replay(history: History) -> Dopl:
         except ValueError as error:  # a learner, or a configuration, that refuses what it is told
             raise ReplayError(f"events.csv row {number + 1}: {error}") from None
     player.check_all_came()
+    how = AS_RECORDED if player.parted else TO_THE_BIT
+    if player.parted and history.arrays is not None:
+        how += f": the last plan agrees within {tolerance(history.arrays):g}"
+    tell(how)
     return player.learner
+
+
+TO_THE_BIT = "everything comes out the same, to the bit"
+AS_RECORDED = "as recorded; made on another kind of machine, whose arithmetic rounds differently"
 
 
 def with_arrays(history: History) -> History:
     """The history with what its learner held after the last plan, computed where it is missing."""
     if history.arrays is not None or not history.plans:
         return history
-    return replace(history, arrays=plan_arrays(replay(history)))
+    arrays = plan_arrays(replay(history))
+    last = replace(history.plans[-1], digest=digest(arrays))
+    return replace(history, arrays=arrays, plans=[*history.plans[:-1], last])
 
 
 class _Player:
@@ -71,6 +87,10 @@ class _Player:
     people: the numbers of those who answered, in the order of their first answers
     said: what each of them has answered, and taken back: sides, credit, times
     out: those who are excluded by now
+    made_here: all so far was made with this arithmetic, as the log says
+    elsewhere: some of all was made with another; earlier versions do not say
+    parted: where first something came out otherwise than recorded
+    rounded: the arrays of some plan did
     """
 
     def __init__(self, history: History) -> None:
@@ -87,8 +107,21 @@ class _Player:
         self.asked: dict[tuple[int, int], IntArray] = {}
         if history.config.sitting:
             self.asked[0, 0] = sitting_duels(history.config)
+        self.made_here = True
+        self.parted = ""
+        self.rounded = False
+        arithmetics = [e.content.get("arithmetic") for e in history.events if self._computes(e)]
+        self.elsewhere = any(one not in (None, fingerprint()) for one in arithmetics)
+
+    def _computes(self, event: Event) -> bool:
+        """Whether something was computed then: a first sitting, a plan, the next list."""
+        if event.kind == "observed":
+            return self.config.world == "observed"
+        return event.kind in ("made", "planned")
 
     def take(self, event: Event) -> None:
+        if self._computes(event):
+            self.made_here &= event.content.get("arithmetic") == fingerprint()
         if event.kind in CHANGES:
             self._change(event)
         elif event.kind in SAID:
@@ -143,7 +176,17 @@ class _Player:
         episode, epoch, number = shown.place
         asked = self.asked.get((episode, epoch), np.empty((0, 4)))
         if asked[number : number + 1].tolist() != [list(shown.sides)]:
-            raise ReplayError(f"episode, epoch, duel {shown.place}: something else would be asked")
+            said = f"episode, epoch, duel {shown.place}: something else would be asked"
+            if not 0 <= number < len(asked):
+                raise ReplayError(said)
+            # Where a study was moved, what nobody had been asked yet was chosen anew.
+            self._part(said, self.made_here and not self.elsewhere)
+
+    def _part(self, said: str, exact: bool) -> None:
+        """Something comes out otherwise than recorded."""
+        if exact:
+            raise ReplayError(said)
+        self.parted = self.parted or said
 
     def check_all_came(self) -> None:
         """Everything that was recorded has come out, and was asked."""
@@ -161,31 +204,67 @@ class _Player:
             last = episode == self.history.episode
             if not last or number >= len(self.asked.get((episode, epoch), ())):
                 raise ReplayError(f"study.json: closed duel {episode, epoch, number} is not asked")
+        # If nothing was rounded, the list, or what was asked, is not what the plans say.
+        if self.parted and self.history.plans and not (self.rounded or self.elsewhere):
+            raise ReplayError(self.parted)
 
     def _plan(self) -> None:
         made = next(self.plans, None)
         if made is None:
             raise ReplayError("plans.csv: the log has more plans")
         states = coming_states(self.config, self.moves, self.planned_with)
-        epochs = begin(self.config, self.learner, states, self.moves).epochs
+        adapt(self.learner, self.config)
+        self.learner.replan()
         self.planned_with = self.config
-        if made.digest not in (None, digest(plan_arrays(self.learner))):
-            raise ReplayError(
-                f"plan {made.plan} comes out differently: its arrays are not those recorded"
-            )
-        for epoch in epochs:
-            self._open(epoch)
+        self._compare_plan(made)
+        for epoch in first_epochs(self.config, self.learner, states, self.moves, self._open):
+            move = self.opened
+            if epoch.next_states is not None and epoch.next_states.tolist() != _listed(move):
+                raise ReplayError(
+                    f"{_where(move)}: the simulated world moves otherwise than recorded"
+                )
 
-    def _open(self, epoch: Epoch) -> None:
+    def _compare_plan(self, made: PlanMade) -> None:
+        """Its arrays come out as recorded; those of the last, where rounded, are then taken."""
+        arrays, recorded = plan_arrays(self.learner), self.history.arrays
+        if made.digest in (None, digest(arrays)):
+            return
+        said = f"plan {made.plan} comes out differently: its arrays are not those recorded"
+        self._part(said, self.made_here)
+        self.rounded = True
+        if made.plan == self.history.episode and recorded is not None:
+            if not agree(arrays, recorded):
+                raise ReplayError(self.parted)
+            self.learner.restore(self.learner.state() | recorded)
+
+    def _open(self, epoch: Epoch) -> Epoch:
+        """Take an epoch up; given back with the list that was recorded."""
         move = next(self.recorded, None)
         if move is None:
             raise ReplayError("transitions.csv: by the log there are more epochs")
         self.opened = move
-        _compare(epoch, move)
+        if not np.array_equal(epoch.states, move.states):
+            raise ReplayError(f"{_where(move)}: the states are not those recorded")
+        exact = self.made_here or not self._could_be(move, epoch)
+        if not np.array_equal(epoch.arms, move.arms):
+            self._part(f"{_where(move)}: the plan helps other arms than those recorded", exact)
+            duels = self.learner.duels(move.states, move.arms, move.epoch)
+            epoch = replace(epoch, arms=move.arms, duels=duels)
+        if not np.array_equal(epoch.by_lot, move.by_lot):
+            self._part(f"{_where(move)}: lots fall on other arms than those recorded", exact)
         self.asked[move.episode, move.epoch] = epoch.duels
         if self.config.world == "observed":
             move = replace(move, next_states=None, helped=None)
         self.moves.append(move)
+        return epoch
+
+    def _could_be(self, move: Move, epoch: Epoch) -> bool:
+        """Whether a list is one of as many people who are there, with as many places by lot."""
+        arms, lots = set(move.arms.tolist()), set(move.by_lot.tolist())
+        here = set(np.flatnonzero(self.learner.present).tolist())
+        sizes = [len(arms), len(move.arms), len(lots), len(move.by_lot)]
+        wanted = 2 * [len(epoch.arms)] + 2 * [len(epoch.by_lot)]
+        return lots <= arms <= here and sizes == wanted
 
     def _move(self) -> None:
         """The owner has reported the epoch that is open."""
@@ -211,213 +290,9 @@ class _Player:
         self.learner.count_moves(*moves_counted(moves, self.learner.n_arms), times)
 
 
-def _compare(epoch: Epoch, move: Move) -> None:
-    where = f"episode {move.episode} epoch {move.epoch}"
-    if not np.array_equal(epoch.states, move.states):
-        raise ReplayError(f"{where}: the states are not those recorded")
-    if not np.array_equal(epoch.arms, move.arms):
-        raise ReplayError(f"{where}: the plan helps other arms than those recorded")
-    if not np.array_equal(epoch.by_lot, move.by_lot):
-        raise ReplayError(f"{where}: lots fall on other arms than those recorded")
-    if epoch.next_states is not None and epoch.next_states.tolist() != _listed(move.next_states):
-        raise ReplayError(f"{where}: the simulated world moves otherwise than recorded")
+def _where(move: Move) -> str:
+    return f"episode {move.episode} epoch {move.epoch}"
 
 
-def _listed(states: IntArray | None) -> list[int]:
-    return [] if states is None else states.tolist()
-
-
-# --- what must fit together before it is played
-
-
-def check(history: History) -> None:
-    """Refuse what does not fit together; places are named as in a bundle's files."""
-    _check_log(history)
-    _check_trust(history)
-    _check_epochs(history)
-    _check_impressions(history)
-    _check_outcomes(history)
-    _check_answers_used(history)
-    if not 0 <= history.given <= history.asked:
-        raise HistoryError(f"study.json: {history.given} ratings given of {history.asked} asked")
-
-
-def _check_log(history: History) -> None:
-    """Each event has what its kind has, and a plan was made with all that it should have known."""
-    late = SAID if history.config.world == "observed" else ()
-    needed = [n for n, e in enumerate(history.events, 1) if EVENTS[e.kind] and e.kind not in late]
-    known = 0  # of `needed`, those before this event
-    planned = past = False
-    for seq, event in enumerate(history.events, start=1):
-        where = f"events.csv row {seq + 1}"
-        if (event.impression is not None) != (event.kind in _OF_IMPRESSIONS):
-            raise HistoryError(f"{where}: {event.kind} is about an impression, or should not be")
-        if event.impression is not None and not 0 <= event.impression < len(history.impressions):
-            raise HistoryError(f"{where}: impression {event.impression + 1} is not in duels.csv")
-        outcomes = _OUTCOMES.get(event.kind, (None,))
-        if event.outcome not in outcomes:
-            raise HistoryError(f'{where}: {event.kind} with the outcome "{event.outcome or ""}"')
-        if event.kind == "planned":
-            heard = event.content.get("heard", seq - 1)
-            if not isinstance(heard, int) or not 0 <= heard < seq:
-                raise HistoryError(
-                    f"{where}: heard is {brief(heard)}: the number of an event needed"
-                )
-            if known and heard < needed[known - 1]:
-                raise HistoryError(f"{where}: the plan does not know of event {needed[known - 1]}")
-        if event.kind == "flagged" and not all(
-            isinstance(event.content.get(what), str) for what in ("comment", "arm")
-        ):
-            raise HistoryError(f"{where}: a flag without the comment and the arm it is about")
-        if event.kind == "history_added" and (planned or past):
-            raise HistoryError(f"{where}: past records, which come once and before the first plan")
-        planned, past = planned or event.kind == "planned", past or event.kind == "history_added"
-        known += known < len(needed) and needed[known] == seq
-
-
-def _check_trust(history: History) -> None:
-    """People who are here are excluded, and those who are excluded included again."""
-    names = {person.name for person in history.annotators}
-    out: set[str] = set()
-    for seq, event in enumerate(history.events, start=1):
-        if event.kind in TRUST:
-            name = event.annotator or ""
-            if name not in names or (name in out) == (event.kind == "person_excluded"):
-                raise HistoryError(
-                    f'events.csv row {seq + 1}: {event.kind}: "{name[:80]}" cannot be'
-                )
-            out ^= {name}
-
-
-# Kinds of events that are about an impression, and the outcomes that events have.
-_OF_IMPRESSIONS = ("shown", "answered", "refused", "expired", "undone", "flagged")
-_OUTCOMES = {"answered": ANSWERS, "refused": ANSWERS, "undone": (*ANSWERS, None)}
-
-
-def _check_epochs(history: History) -> None:
-    config, episode, moves = history.config, history.episode, history.moves
-    most = episode * config.horizon
-    least = most if config.world == "simulated" else max(most - config.horizon + 1, 0)
-    places = (divmod(number, config.horizon) for number in range(len(moves)))
-    ordered = all((m.episode - 1, m.epoch) == place for m, place in zip(moves, places, strict=True))
-    if not ordered or not least <= len(moves) <= most:
-        raise HistoryError(
-            f"transitions.csv: the epochs are not those of {episode} plans with {config.horizon} "
-            "epochs each, in order"
-        )
-    source = "simulated" if config.world == "simulated" else "owner"
-    for number, move in enumerate(moves, start=1):
-        where = f"transitions.csv: epoch ({move.episode}, {move.epoch})"
-        if move.next_states is None and (number < len(moves) or source == "simulated"):
-            raise HistoryError(f"{where} has no next states")
-        if move.next_states is not None and move.source != source:
-            raise HistoryError(f'{where} has the source "{move.source}", not "{source}"')
-        if move.helped is not None and source == "simulated":
-            raise HistoryError(f"{where}: others are helped than those on the list")
-        for arm in move.columns or ():
-            history.coming.arm_number(arm)
-    if len(history.configs) != episode:
-        raise HistoryError(
-            f"events.csv: {len(history.configs)} plans were made, plans.csv has {episode}"
-        )
-
-
-def _check_impressions(history: History) -> None:
-    moves = {(move.episode, move.epoch): move for move in history.moves}
-    names = {person.name for person in history.annotators}
-    most = max(c.ratings for c in (history.config, history.now, *history.configs.values()))
-    sides: dict[tuple[Place, str], Sides] = {}
-    ratings: Counter[tuple[Place, str]] = Counter()
-    people: set[tuple[Place, str, str]] = set()
-    for number, shown in enumerate(history.impressions, start=2):
-        where = f"duels.csv row {number}"
-        key = (shown.place, shown.purpose)
-        if shown.annotator not in names:
-            raise HistoryError(f'{where}: annotator "{shown.annotator[:80]}" is not in study.json')
-        if sides.setdefault(key, shown.sides) != shown.sides:
-            raise HistoryError(f"{where}: the duel has other sides than before")
-        _check_purpose(where, shown, history)
-        if shown.place[0]:
-            _check_sides(where, shown, moves.get(shown.place[:2]), history)
-        if shown.outcome != "undone":
-            if (*key, shown.annotator) in people:
-                raise HistoryError(f"{where}: shown to the same person before")
-            people.add((*key, shown.annotator))
-        if shown.purpose in LEARNT and shown.outcome in ANSWERS:
-            ratings[key] += 1
-            wanted = most
-            if shown.place[0] == history.episode:
-                wanted = history.closed.get(shown.place, history.now.ratings)
-            if ratings[key] > wanted:
-                raise HistoryError(f"{where}: the duel has more than {wanted} ratings")
-
-
-def _check_purpose(where: str, shown: Impression, history: History) -> None:
-    """What comes before the first plan is about those of the beginning."""
-    first = shown.purpose in ("practice", "sitting")
-    if (first and shown.place[0]) or (shown.purpose == "policy" and not shown.place[0]):
-        raise HistoryError(f"{where}: a duel of episode {shown.place[0]} for {shown.purpose}")
-    if not shown.place[0] and max(shown.sides[0], shown.sides[2]) >= history.config.n_arms:
-        raise HistoryError(f"{where}: an arm that was not there yet")
-
-
-def _check_sides(where: str, shown: Impression, move: Move | None, history: History) -> None:
-    if move is None:
-        raise HistoryError(f"{where}: the epoch is not in transitions.csv")
-    only_listed = history.configs[move.episode].answers < history.configs[move.episode].budget
-    left_arm, left_state, right_arm, right_state = shown.sides
-    for arm, state in ((left_arm, left_state), (right_arm, right_state)):
-        there = arm < len(move.states) and move.states[arm] == state
-        if not there or (only_listed and arm not in move.arms):
-            raise HistoryError(
-                f"{where}: transitions.csv has no such arm helped in that state then"
-            )
-
-
-def _check_outcomes(history: History) -> None:
-    """The log and the impressions say the same of every answer."""
-    said: dict[int, str | None] = {}
-    for seq, event in enumerate(history.events, start=1):
-        if event.impression is not None and event.kind in _OUTCOME:
-            if event.annotator != history.impressions[event.impression].annotator:
-                raise HistoryError(f"events.csv row {seq + 1}: an impression of another person's")
-            before = said.get(event.impression)
-            twice = event.kind == "answered" and before in ANSWERS
-            if twice or (event.kind == "undone" and event.outcome not in (None, before)):
-                raise HistoryError(
-                    f'events.csv row {seq + 1}: {event.kind} "{event.outcome}", when the answer '
-                    f'was "{before or ""}"'
-                )
-            kind = _OUTCOME[event.kind]
-            said[event.impression] = event.outcome if event.kind == "answered" else kind
-    for place, shown in enumerate(history.impressions):
-        if shown.purpose != "practice" and said.get(place) != shown.outcome:
-            raise HistoryError(
-                f'duels.csv row {place + 2}: outcome is "{shown.outcome or ""}", the log has '
-                f'"{said.get(place) or ""}"'
-            )
-
-
-# What an impression's outcome is after an event; an answer's is its own.
-_OUTCOME = {"shown": None, "answered": None, "expired": "expired", "undone": "undone"}
-
-
-def _check_answers_used(history: History) -> None:
-    """As many answers as each plan says had come before it."""
-    said: Counter[str | None] = Counter()
-    out: set[str | None] = set()
-    plans = iter(enumerate(history.plans, start=2))
-    for _, event in as_counted(history.events):
-        if event.kind == "planned":
-            number, plan = next(plans)
-            count = sum(answers for name, answers in said.items() if name not in out)
-            if plan.answers != count:
-                raise HistoryError(
-                    f"plans.csv row {number}: made with {plan.answers} answers, duels.csv has "
-                    f"{count} from before it"
-                )
-        elif event.kind in SAID and event.outcome in CREDIT and event.impression is not None:
-            learnt = history.impressions[event.impression].purpose in LEARNT
-            said[event.annotator] += learnt * (1 if event.kind == "answered" else -1)
-        elif event.kind in TRUST:
-            out ^= {event.annotator}
+def _listed(move: Move) -> list[int]:
+    return [] if move.next_states is None else move.next_states.tolist()

@@ -12,6 +12,7 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
+from dopl_core.learning.arithmetic import fingerprint
 from dopl_core.learning.bandit import IntArray
 from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import asking, fold, lists, records, rows, schema, statements
@@ -65,7 +66,8 @@ def create_study(store: Store, config: StudyConfig, history: Records | None = No
         connection.execute(sa.insert(schema.studies), row)
         connection.execute(sa.insert(schema.configs), made_as)
         turn = Turn(store, connection, study_row(connection, study))
-        turn.append("made", body={"config": row["config_digest"]})
+        made_with = {"config": row["config_digest"], "arithmetic": fingerprint()}
+        turn.append("made", body=made_with)
         if change is not None:
             turn.append(change[0], body=change[1])
         if config.practice:
@@ -217,7 +219,7 @@ def _commit_plan(turn: Turn, made: _Made) -> None:
     turn.episode, turn.epoch, turn.asked, turn.given = plan["plan"], 0, 0, 0
     turn.in_force = turn.changes
     body = {"plan": plan["plan"], "engine": plan["engine"], "heard": made.seq}
-    turn.append("planned", body=body)
+    turn.append("planned", body=body | {"arithmetic": fingerprint()})
     fold.save_snapshot(turn, learner, made.seq)
     _open_epochs(turn, learner, made.episode.epochs, made.moves)
 
@@ -277,7 +279,10 @@ def move_on(
 
 
 def _observed(turn: Turn, source: str) -> None:
-    turn.append("observed", body={"episode": turn.episode, "epoch": turn.epoch, "source": source})
+    body = {"episode": turn.episode, "epoch": turn.epoch, "source": source}
+    if source == "owner":  # the next list is made at once
+        body["arithmetic"] = fingerprint()
+    turn.append("observed", body=body)
     turn.epoch += 1
 
 

@@ -28,7 +28,7 @@ threads and processes at once. Nothing here knows of a web page.
 
     export_bundle(store, study) -> bytes; import_bundle(store, path or bytes) -> id
     export_bundle(store, study, pseudonyms=True)          # without the names of those who answer
-    replay_bundle(path or bytes), replay_study(store, study)     # all again, compared to the bit
+    replay_bundle(path or bytes), replay_study(store, study)     # all again, and compared
 
     epoch_list, present_states                            # a simulated list, where everyone is
     answers, plans, agreement, annotators, beliefs, transitions              # tables to look at

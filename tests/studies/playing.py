@@ -1,7 +1,7 @@
 """Small studies to play in tests, and people who play them."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import arrays, service
@@ -82,9 +82,9 @@ def digest(store: Store, study: str) -> str:
     return arrays.digest(service.load_learner(store, study).state())
 
 
-def check_replay(store: Store, study: str) -> Dopl:
+def check_replay(store: Store, study: str, tell: Callable[[str], None] = lambda how: None) -> Dopl:
     """The learner, which is the same to the bit whether the log is folded or played again."""
-    replayed = service.replay_study(store, study)
+    replayed = service.replay_study(store, study, tell)
     state, folded = replayed.state(), service.load_learner(store, study).state()
     assert state.keys() == folded.keys()
     for name, array in state.items():

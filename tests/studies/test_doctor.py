@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from playing import clinic
 
 from dopl_core import cli
+from dopl_core.learning.arithmetic import fingerprint
 from dopl_core.learning.planning import PlanningError
 from dopl_core.studies import access, doctor, schema, service
 from dopl_core.studies.store import Store, look_at
@@ -39,6 +40,7 @@ def test_all_is_well(url: str, study: str) -> None:
     assert said["studies"] == "1 with 0 answers"
     assert said["owner"] == "whoever sits at this computer; no key was made yet"
     assert "numpy 2." in said["parts"]
+    assert f"arithmetic {fingerprint()}" in said["parts"]
 
 
 def test_the_owners_key_is_dated_and_not_shown(url: str) -> None:

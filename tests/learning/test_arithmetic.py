@@ -1,0 +1,36 @@
+"""A fingerprint of how numbers are rounded."""
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dopl_core.learning.arithmetic import fingerprint
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def found_with(**environment: str) -> str:
+    code = (
+        "import dopl_core; from dopl_core.learning import arithmetic as a; print(a.fingerprint())"
+    )
+    given = os.environ | {"PYTHONPATH": str(ROOT)} | environment
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, check=True, capture_output=True, text=True, env=given)
+    return run.stdout.strip()
+
+
+def test_it_is_the_same_each_time_and_in_every_process() -> None:
+    assert found_with() == fingerprint() == fingerprint.__wrapped__()
+
+
+def test_it_differs_where_other_kernels_multiply_matrices() -> None:
+    if platform.machine() not in ("x86_64", "AMD64") or "openblas" not in str(
+        np.show_config("dicts")
+    ):
+        pytest.skip("linear algebra is not OpenBLAS's here")
+    assert len({found_with(OPENBLAS_CORETYPE=core) for core in ("Haswell", "Prescott")}) == 2

@@ -45,8 +45,7 @@ Row = tuple[int | float, ...]  # the columns after the key
 def read(folder: str | Path) -> pd.DataFrame:
     """The rows that are there by now; safe while they are being written."""
     text = (Path(folder) / "episodes.csv").read_text(encoding="utf-8")
-    whole_lines = io.StringIO(text[: text.rfind("\n") + 1])
-    return pd.read_csv(whole_lines, float_precision="round_trip")  # to the bit, as written
+    return pd.read_csv(io.StringIO(text[: text.rfind("\n") + 1]))
 
 
 def planned(folder: str | Path) -> list[Run]:

@@ -160,6 +160,7 @@ class Dopl(Learner):
         def fit(sureness: FloatArray | None) -> Preferences:
             rng = generator(Stream.STRENGTHS, self.seed, self.episode, edition=self.edition)
             settings: dict[str, Any] = {"ordered": self.ordered, "sureness": sureness, "rng": rng}
+            settings["careful"] = self.edition > 2
             return preferences.calibrated(self.counts, self.n_states, reference, warm, **settings)
 
         return annotators.weighed(self.counts, fit)[0] if self.weigh_people else fit(None)

@@ -22,6 +22,7 @@ from dopl_core.learning.strengths import (
     SPREADS,
     USUAL,
     log_prior,
+    onward,
     prior_parts,
     state_parts,
 )
@@ -302,16 +303,18 @@ def settled(
     theta: FloatArray,
     spreads: FloatArray,
     sureness: FloatArray | None = None,
+    careful: bool = True,
 ) -> Known:
     """Strengths by Newton's method from theta [M], spreads [2] of residual and arm part with it.
 
     The same random numbers perturb every round, so that all that changes is what is known.
+    careful: as in strengths.py
     """
     (N, S), seeds = shape, rng.integers(1 << 62, size=2)
     compared = graph(table, N * S)
     of_state = np.tile(np.eye(S), (N, 1))  # [M, S]
     solutions = np.zeros((N * S, 1 + S + _PROBES))
-    for _ in range(_ROUNDS):
+    for turn in range(_ROUNDS):
         weight, gradient = likelihood(table, compared, theta, sureness)
         system = make_system(compared, weight, shape, *spreads**2)
         degree = system.degree.ravel()
@@ -327,10 +330,12 @@ def settled(
         varied = np.column_stack([others, moved @ root])
         before, spreads = spreads, better_spreads(system, phi, varied, states.weight)
         change = phi + np.tile(states.mean, N) - theta
-        theta = theta + change
+        start, theta = theta, theta + change
         steady = np.abs(np.log(spreads / before)).max() < _STEADY
         if steady and np.abs(change).max() < SETTLED:
             break
+        if careful:
+            theta = onward(start, theta, table, sureness, first=turn == 0)
     common = (of_state - moved) @ root
     rng = np.random.default_rng(seeds[1])
     own = variances(system, compared, weight, rng)
@@ -369,6 +374,8 @@ def known(
     rng: np.random.Generator,
     warm: dict[str, FloatArray] | None = None,
     sureness: FloatArray | None = None,
+    *,
+    careful: bool = True,
 ) -> Known:
     """What is known of the strengths from the duels in a table, be there any or none."""
     if len(table.times) == 0:
@@ -376,7 +383,17 @@ def known(
     warm = warm or {}
     theta = warm.get("theta", np.zeros(shape[0] * shape[1]))
     spreads = warm.get("spreads", np.full(2, USUAL / np.sqrt(3)))
-    return settled(table, shape, rise, bend, rng, theta=theta, spreads=spreads, sureness=sureness)
+    return settled(
+        table,
+        shape,
+        rise,
+        bend,
+        rng,
+        theta=theta,
+        spreads=spreads,
+        sureness=sureness,
+        careful=careful,
+    )
 
 
 def before_answers(shape: tuple[int, int], rise: FloatArray, bend: float) -> Known:

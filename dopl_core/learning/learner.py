@@ -54,7 +54,7 @@ class Learner:
     priority: [N, S] rank of each arm-state in the present plan; equal ranks are equal
     tie_keys: [H, N] the lot of each arm in each epoch of this episode
     present: [N] whom plans, lists and duels are about; estimates are about all arms there ever were
-    edition: of the random streams (streams.py)
+    edition: of the random streams and the maths (streams.py)
     """
 
     plan: Plan | None = None
@@ -134,7 +134,7 @@ class Learner:
         """What decides [N, S], and what decides among equals, before the lot does.
 
         Where acting and waiting are worth the same, a vertex of the ELP acts in some states and
-        waits in others just like them; so edition 2 asks the advantage alone.
+        waits in others just like them; so since edition 2 the advantage alone is asked.
         """
         if self.ties == "paper":
             return (plan.index,)

@@ -120,6 +120,7 @@ def calibrated(
     ordered: bool = False,
     sureness: FloatArray | None = None,
     rng: np.random.Generator | None = None,
+    careful: bool = True,
 ) -> Preferences:
     """Bradley-Terry strengths with a Gaussian prior, from counts of duels, ties half each.
 
@@ -130,6 +131,7 @@ def calibrated(
     sureness: [W] k of each person, who prefers i to j with the chance expit(k (theta_i - theta_j));
               None where it is 1 for all
     rng: what the draws are made with where arm-states are many (large_strengths.py)
+    careful: the strengths cannot run away (strengths.onward); edition 2 was not
     """
     M = counts.size
     shape = (M // n_states, n_states)
@@ -143,7 +145,13 @@ def calibrated(
     covariance = common = None
     if M > MOST_EXACT:
         known = large_strengths.known(
-            counts.table(), shape, *order, rng or generator(Stream.STRENGTHS, 0), warm, sureness
+            counts.table(),
+            shape,
+            *order,
+            rng or generator(Stream.STRENGTHS, 0),
+            warm,
+            sureness,
+            careful=careful,
         )
         theta, next_warm = known.theta, {"theta": known.theta, "spreads": known.spreads}
         variance, to_reference = large_strengths.about(known, asked, reference)
@@ -151,7 +159,9 @@ def calibrated(
     else:
         if some:
             start = np.zeros(M) if warm is None else warm["theta"]
-            theta, covariance = strengths.settled(counts, start, shape, *order, sureness)
+            theta, covariance = strengths.settled(
+                counts, start, shape, *order, sureness, careful=careful
+            )
         else:
             theta, covariance = strengths.prior(shape, *order)
         level = covariance @ asked

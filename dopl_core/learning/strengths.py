@@ -19,6 +19,7 @@ USUAL = 2 / 3  # spread of all parts together: the better of two arm-states wins
 OCTAVES = 1 / 3  # how unusual is common: so many factors of 2 to either side
 BEND = 0.5  # how far states may lie from their order's straight line, in units of its own spread
 SETTLED = 0.1  # Newton stops when no strength moves by more: well inside any of their sds
+_ROUNDS = 100  # of Newton's method: two are usual, and a dozen where hardly anybody ever errs
 
 
 def order(n_states: int) -> tuple[FloatArray, float]:
@@ -37,10 +38,15 @@ def settled(
     rise: FloatArray,
     bend: float,
     sureness: FloatArray | None,
+    *,
+    careful: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean [M] and covariance [M, M] of the strengths by Newton's method, from theta [M]."""
+    """Mean [M] and covariance [M, M] of the strengths by Newton's method, from theta [M].
+
+    careful: steps cannot run away (`onward`); edition 2 took all of them whole
+    """
     wins, table = counts.wins(), counts.table()
-    for _ in range(8):
+    for turn in range(_ROUNDS if careful else 8):
         # The log-likelihood is nearly quadratic: pull' theta - theta' curvature theta / 2.
         if sureness is None:
             weight, gradient = likelihood(wins, theta)
@@ -52,7 +58,41 @@ def settled(
         theta, covariance = posterior(curvature, pull, shape, rise, bend)
         if np.abs(theta - before).max() < SETTLED:
             break
+        if careful:
+            theta = onward(before, theta, table, sureness, first=turn == 0)
     return theta, covariance
+
+
+def onward(
+    before: FloatArray, theta: FloatArray, table: Table, sureness: FloatArray | None, *, first: bool
+) -> FloatArray:
+    """Where to go on if Newton's step leads from one to the other [M]: as far as is surely uphill.
+
+    Where strengths are too far apart, answers have next to no curvature: a whole step overshoots,
+    lands farther off, and the next one farther still. A start from which the first step is not safe
+    is worse than none: it is forgotten.
+    """
+    share = safe_share(theta - before, table, sureness)
+    if share == 1:
+        return theta
+    if first and before.any():
+        return np.zeros_like(theta)
+    return before + share * (theta - before)
+
+
+def safe_share(step: FloatArray, table: Table, sureness: FloatArray | None) -> float:
+    """How much of Newton's step [M] makes a fit better, wherever it starts from.
+
+    Let c be the most that the step changes the log odds of any answer. While these change by u, the
+    curvature of the likelihood changes by a factor of e^u at most, and that of the prior not at
+    all. So for given spreads the share u / c of the step gains at least
+        step' precision step (u c - (e^u - 1 - u)) / c^2,
+    which is most for u = log(1 + c) (Sun and Tran-Dinh, 2019, on generalized self-concordance), and
+    more than 0 for u = min(c, 1.5): so short steps, which nearly all are, stay whole.
+    """
+    k = 1.0 if sureness is None else sureness[table.who]
+    c = float(np.abs(k * (step[table.winner] - step[table.loser])).max())
+    return min(1.0, max(1.5, float(np.log1p(c))) / c) if c > 0 else 1.0
 
 
 def likelihood(wins: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:

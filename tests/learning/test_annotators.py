@@ -1,6 +1,9 @@
 """Whom to trust: random clickers weigh little, honest people as much as ever."""
 
+from functools import partial
+
 import numpy as np
+import pytest
 from scipy.special import expit
 
 from dopl_core.learning import annotators, preferences
@@ -95,3 +98,67 @@ def test_a_learner_weighs_people_unless_told_not_to():
         found[weigh] = learner
     assert found[True].sureness()[0] < 0.7
     assert not np.array_equal(found[True].preferences.mean, found[False].preferences.mean)
+
+
+def week(rng: np.random.Generator, odd: str, arms: int = 12, people: int = 3):
+    """30 answers of people who never err: winners, losers, who; the last, or half, may be odd."""
+    two = rng.permuted(np.tile(np.arange(arms), (30, 1)), axis=1)[:, :2]
+    states, who = rng.integers(3, size=(30, 2)), np.arange(30) % people
+    left = states[:, 0] + 0.5 * rng.integers(2, size=30) > states[:, 1]
+    if odd:
+        other = who >= people // 2 if odd == "halves" else who == people - 1
+        left = np.where(other, True if odd == "left" else ~left, left)
+    codes = np.where(left[:, None], two * 3 + states, (two * 3 + states)[:, ::-1])
+    return *codes.T, who
+
+
+def after(weeks: int, odd: str, **crowd: int) -> tuple[preferences.Preferences, np.ndarray]:
+    """Strengths and sureness that were learnt every week, each time from those of the last."""
+    rng, counts, warm = np.random.default_rng(0), Counts(3 * crowd.get("arms", 12)), None
+    for _ in range(weeks):
+        winner, loser, who = week(rng, odd, **crowd)
+        counts.add(winner, loser, 1.0, who)
+        fit = partial(_fit, counts, warm)
+        belief, k = annotators.weighed(counts, fit)
+        warm = belief.warm
+        assert np.abs(belief.mean).max() < 20
+        assert (np.diff(belief.mean.mean(axis=0)) > 0).all()
+    return belief, k
+
+
+def _fit(counts, warm, k):
+    return preferences.calibrated(counts, 3, None, warm, ordered=True, sureness=k)
+
+
+def test_one_who_always_says_left_among_people_who_never_err_is_found_out_for_good():
+    learners = [Dopl(12, 3, 3, horizon=1, ordered=True, edition=edition) for edition in (2, 3)]
+    rng = np.random.default_rng(0)
+    for _ in range(15):
+        winner, loser, who = week(rng, "left")
+        duels = np.stack([winner // 3, winner % 3, loser // 3, loser % 3], axis=1)
+        for learner in learners:
+            learner.count_duels(duels, np.ones(30), who=who)
+            learner.replan()
+        strengths = learners[1].preferences.mean
+        assert np.abs(strengths).max() < 10
+        assert (np.diff(strengths.mean(axis=0)) > 0).all()
+    k = learners[1].sureness()
+    assert k[:2].min() > 0.5
+    assert k[2] < 0.3
+    assert np.abs(learners[0].preferences.mean).max() > 1000  # edition 2's, which replays for ever
+
+
+def test_one_who_says_the_contrary_of_all_others_weighs_nothing():
+    assert after(12, "contrary")[1][2] < 0.1
+
+
+def test_of_two_halves_that_contradict_each_other_one_is_believed():
+    k = after(12, "halves", people=4)[1]
+    assert k[:2].min() > 10 * k[2:].max()
+
+
+@pytest.mark.parametrize("people", [1, 3])
+def test_strengths_stay_bounded_where_nobody_errs_for_200_weeks(people):
+    belief, k = after(200, "", arms=4, people=people)
+    assert k == pytest.approx(1, abs=0.2)
+    assert np.abs(belief.mean).max() < 12

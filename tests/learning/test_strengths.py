@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit, log_expit
 
 from dopl_core.learning import preferences, strengths
-from dopl_core.learning.counts import Counts
+from dopl_core.learning.counts import Counts, Table
 from dopl_core.learning.strengths import SPREADS
 
 N, S = 4, 3
@@ -145,3 +146,55 @@ def test_people_who_are_all_as_sure_as_usual_change_nothing():
     ]
     assert believed[0] == pytest.approx(believed[1], abs=1e-9)
     assert np.ptp(believed[2]) < np.ptp(believed[0])
+
+
+def test_a_safe_share_of_any_step_makes_the_fit_better():
+    """For one choice of spreads, from anywhere; the whole step often makes it worse."""
+    rng, M, worse = np.random.default_rng(7), 6, 0
+    for _ in range(200):
+        winner = rng.integers(M, size=40)
+        table = Table(
+            winner, (winner + rng.integers(1, M, size=40)) % M, np.arange(40) % 3, np.ones(40)
+        )
+        k, theta, variance = np.exp(rng.normal(size=3)), 5 * rng.normal(size=M), 64.0
+
+        def value(theta, table=table, k=k, variance=variance):
+            odds = k[table.who] * (theta[table.winner] - theta[table.loser])
+            return log_expit(odds).sum() - theta @ theta / variance / 2
+
+        weight, gradient = strengths.likelihood_of_people(table, theta, k)
+        precision = np.diag(weight.sum(axis=1)) - weight + np.eye(M) / variance
+        step = np.linalg.solve(precision, gradient - theta / variance)
+        share = strengths.safe_share(step, table, k)
+        assert value(theta + share * step) > value(theta)
+        worse += value(theta + step) < value(theta)
+    assert worse > 20
+
+
+def test_short_steps_stay_whole():
+    table = Table(np.array([0]), np.array([1]), np.array([0]), np.array([1.0]))
+    for step, k, share in ((0.0, 1, 1), (1.5, 1, 1), (3.0, 0.5, 1), (3.0, 1, 0.5), (1.5, 2, 0.5)):
+        found = strengths.safe_share(np.array([step, 0.0]), table, np.array([k]))
+        assert found == pytest.approx(share)
+    assert strengths.safe_share(np.array([1e6, 0.0]), table, None) < 2e-5
+
+
+@pytest.mark.parametrize("arms", [20, 150])  # for the exact method, and for that of many
+@pytest.mark.parametrize("sureness", [None, np.array([1.0, 0.2, 4.0])])
+def test_strengths_are_the_same_wherever_they_start(arms, sureness):
+    rng, M = np.random.default_rng(8), 3 * arms
+    truth, counts = np.tile([0.0, 3.0, 6.0], arms), Counts(M)
+    winner = rng.integers(M, size=8 * M)
+    loser = (winner + rng.integers(1, M, size=8 * M)) % M
+    wins = rng.random(8 * M) < expit(truth[winner] - truth[loser])
+    who = rng.integers(3, size=8 * M)
+    counts.add(np.where(wins, winner, loser), np.where(wins, loser, winner), 1.0, who)
+    settings = {"ordered": True, "sureness": sureness}
+    cold = preferences.calibrated(counts, 3, None, **settings)
+    assert np.abs(cold.mean).max() < 10
+    for far in (2, 10, 10_000):
+        warm = cold.warm | {"theta": far * rng.normal(size=M)}
+        found = preferences.calibrated(counts, 3, None, warm, **settings)
+        assert np.abs(found.mean - cold.mean).max() < 2 * strengths.SETTLED
+    careless = preferences.calibrated(counts, 3, None, warm, careful=False, **settings)
+    assert np.abs(careless.mean).max() > 100

@@ -137,3 +137,11 @@ def test_a_plan_that_is_being_made_is_made_again_without_them(
     found = planned(sqlite_store, study)
     assert len(made) == 2
     assert found == planned(sqlite_store, sitting(sqlite_store, ("Ann", "Bob")))
+
+
+def test_a_new_study_is_of_edition_3_and_stays_of_it_through_a_bundle(sqlite_store: Store) -> None:
+    study = sitting(sqlite_store, EVERYBODY)
+    planned(sqlite_store, study)
+    check_sound(sqlite_store, study)
+    assert service.get_study(sqlite_store, study).config.edition == 3
+    assert service.load_learner(sqlite_store, study).edition == 3

@@ -166,5 +166,8 @@ def belongs(found: Verdict) -> None:
         "belongs", format="%d %%", min_value=0, max_value=100, width="small"
     )
     st.dataframe(data[columns], hide_index=True, column_config={"chance": bar})
+    st.caption(
+        "Those belong on the list whom somebody would help now who knew how everybody moves."
+    )
     if advice := saying.advice(found):
         st.markdown(advice)

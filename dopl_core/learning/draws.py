@@ -5,27 +5,80 @@ somebody belongs on it, depends on all of them at once: so whole truths are draw
 """
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, logsumexp, softmax
 
 from dopl_core.learning import latent_classes as classes
-from dopl_core.learning.bandit import FloatArray, IntArray
+from dopl_core.learning.bandit import ACT, FloatArray, IntArray
 from dopl_core.learning.latent_classes import STRENGTHS, Classes
 from dopl_core.learning.preferences import Preferences
 
+PATTERNS = 8  # of states that help makes no difference in; with three states, all there are
+
 
 def moves(
-    visits: IntArray, groups: tuple[str, ...] | None, count: int, rng: np.random.Generator
+    visits: IntArray,
+    groups: tuple[str, ...] | None,
+    count: int,
+    rng: np.random.Generator,
+    idle: float = 0.0,
 ) -> FloatArray:
-    """Transitions [D, N, S, A, S'] drawn from the posterior that `latent_classes.rows` sums up."""
-    N, S = visits.shape[:2]
-    n = visits.reshape(N, -1, S)
-    found, shares, weight = classes.fits(n, groups)
-    of_each = np.bincount(rng.choice(len(found), count, p=weight), minlength=len(found))
+    """Transitions [D, N, S, A, S'] drawn from the posterior that `latent_classes.rows` sums up.
+
+    idle: how likely it seems beforehand of each state that help makes no difference in it. The more
+    likely, the less do moves that came by luck pass for what help does.
+    """
     drawn = []
-    for kind, share, some in zip(found, shares, of_each.tolist(), strict=True):
-        if some:
-            every = share if len(share) == N else classes.shares_of(n.astype(float), kind)
-            drawn.append(_rows(n, kind, every, some, rng))
+    for still, some in _patterns(visits, groups, count, rng, idle):
+        of = _row_of(still)
+        n = _merged(visits, of)
+        found, shares, evidence = classes.fits(n, groups)
+        of_each = rng.multinomial(some, softmax(evidence))
+        for kind, share, few in zip(found, shares, of_each.tolist(), strict=True):
+            if few:
+                every = share if len(share) == len(n) else classes.shares_of(n.astype(float), kind)
+                drawn.append(_rows(n, kind, every, few, rng)[:, :, of])
     return rng.permutation(np.concatenate(drawn)).reshape(count, *visits.shape)
+
+
+def _patterns(
+    visits: IntArray,
+    groups: tuple[str, ...] | None,
+    count: int,
+    rng: np.random.Generator,
+    idle: float,
+) -> list[tuple[NDArray[np.bool_], int]]:
+    """Which states [S] help makes no difference in, and how many of the draws are of this kind.
+
+    Of each state by itself, as likely as the moves make it; of many patterns the most common ones.
+    """
+    S = visits.shape[1]
+    if not idle:
+        return [(np.zeros(S, dtype=bool), count)]
+    each = np.concatenate([np.zeros((1, S), dtype=bool), np.eye(S, dtype=bool)])
+    evidence = [
+        logsumexp(classes.fits(_merged(visits, _row_of(still)), groups)[2]) for still in each
+    ]
+    chance = expit(np.array(evidence[1:]) - evidence[0] + logit(idle))
+    drawn, often = np.unique(rng.random((count, S)) < chance, axis=0, return_counts=True)
+    most = np.argsort(-often, kind="stable")[:PATTERNS]
+    share = rng.multinomial(count, often[most] / often[most].sum())
+    return [(drawn[at], int(some)) for at, some in zip(most, share, strict=True) if some]
+
+
+def _row_of(still: NDArray[np.bool_]) -> IntArray:
+    """The row of each state and action [S * A], where a state that help leaves as it is has one."""
+    own = np.ones((len(still), 2), dtype=np.int64)
+    own[still, ACT] = 0
+    return np.asarray(own.ravel().cumsum() - 1)
+
+
+def _merged(visits: IntArray, of: IntArray) -> IntArray:
+    """Moves [n, r, s] by row, those of rows that are one taken together."""
+    N, S = visits.shape[:2]
+    n = np.zeros((of[-1] + 1, N, S), dtype=visits.dtype)
+    np.add.at(n, of, visits.reshape(N, -1, S).transpose(1, 0, 2))
+    return np.ascontiguousarray(n.transpose(1, 0, 2))
 
 
 def _rows(

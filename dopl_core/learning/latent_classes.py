@@ -56,7 +56,8 @@ def rows(
     """
     N, S = visits.shape[:2]
     n = visits.reshape(N, -1, S)
-    found, shares, weight = fits(n, groups, rng)
+    found, shares, evidence = fits(n, groups, rng)
+    weight = softmax(evidence, axis=-1)
     if len(shares[0]) == N:
         moves = n.astype(float)
         parts = [of_arms(moves, *one) for one in zip(shares, found, strict=True)]
@@ -69,7 +70,7 @@ def rows(
 def fits(
     n: IntArray, groups: tuple[str, ...] | None, rng: np.random.Generator | None = None
 ) -> tuple[tuple[Classes, ...], tuple[FloatArray, ...], FloatArray]:
-    """Each number of classes that there may be, its shares, and how likely it is.
+    """Each number of classes that there may be, its shares, and its log evidence.
 
     Found from moves n [n, r, s] of all arms, or of some if there are many: shares are of these.
     """
@@ -79,7 +80,7 @@ def fits(
     named = None if groups is None else tuple(groups[arm] for arm in few.tolist())
     every = [fit(some, worth, share) for share in sortings(worth[MEDIAN], named)]
     found, shares, evidence = zip(*every, strict=True)
-    return found, shares, softmax(evidence, axis=-1)
+    return found, shares, np.array(evidence)
 
 
 def in_blocks(

@@ -5,7 +5,7 @@ A claim that help works is made by one rule (working.claimed), and no other good
 
 import pandas as pd
 
-from dopl_core.studies import working
+from dopl_core.studies import believed, working
 from dopl_core.studies.findings import Finding, count
 from dopl_core.studies.verdict import MORE, Verdict
 from dopl_core.studies.working import CLAIM, FIRST_WEEK, Estimate
@@ -199,20 +199,26 @@ def belongs(verdict: Verdict) -> Finding:
     if data.empty:
         return Finding("There is no list yet to be sure of", data)
     chosen = data[data["by lot"] == ""]
-    expected = chosen.chance.sum()
+    if chosen.empty:
+        return Finding("All places of the list were drawn by lot", data)
+    if len(chosen) == 1:
+        sure = round(100 * chosen.chance.iloc[0])
+        return Finding(f"The one chosen for the list belongs there with a chance of {sure} %", data)
+    found = believed.how_many(chosen.chance.to_numpy())
+    low, most, high = (round(x) for x in (found.low, found.mean, found.high))
     return Finding(
-        f"About {expected:.0f} of the {len(chosen)} chosen for the list belong there, as far as "
-        "is known",
+        f"About {most} of the {len(chosen)} chosen for the list belong there, as far as is known "
+        f"({low} to {high})",
         data,
     )
 
 
 def advice(verdict: Verdict) -> str:
     """Whether to go on asking."""
-    changing, budget = verdict.changing, verdict.config.budget
+    changing = verdict.changing
     if changing is None:
         return ""
-    places = count(budget, "place")
+    places = count(sum(not one.by_lot for one in verdict.belongs), "place")
     if changing < 0.5:
         return (
             f"{MORE} more answers would change hardly any of the {places}: for this list, people "

@@ -82,7 +82,7 @@ def read(store: Store, study: str, learner: Dopl | None = None) -> Verdict:
     if epoch is not None and learner.preferences is not None and learner.confidence != "paper":
         states = unpack_states(epoch.states)
         guess = _guessed(learner, states, moves)
-        worth = _worth(learner, truths, guess, rng)
+        worth = _worth(learner, guess, rng)
         belongs, changing = _belongs(config, learner, truths, (states, guess), moves[-1], rng)
     return Verdict(
         config=config,
@@ -112,8 +112,10 @@ def _guessed(learner: Dopl, states: IntArray, moves: Sequence[Move]) -> IntArray
     return np.where(states == UNKNOWN, chances.argmax(axis=1), states)
 
 
-def _worth(learner: Dopl, truths: FloatArray, states: IntArray, rng: np.random.Generator) -> Worth:
+def _worth(learner: Dopl, states: IntArray, rng: np.random.Generator) -> Worth:
     """How many are in the better half, in the weeks to come."""
+    count = _how_many(learner.visits)
+    truths = draws.moves(learner.visits, learner.groups, count, rng, believed.IDLE)
     here = np.flatnonzero(learner.present)
     half = np.tile(working.better_half(learner.n_states).astype(float), (len(here), 1))
     had = believed.ahead(
@@ -148,7 +150,7 @@ def _belongs(
     strengths = draws.strengths(belief, count, rng)[:, here]
     problem = (states[1][here], learner.budget, learner.pays)
     found = np.zeros(learner.n_arms)
-    found[here] = believed.belonging(truths[:count, here], strengths, *problem).mean(axis=0)
+    found[here] = believed.chance(believed.belonging(truths[:count, here], strengths, *problem))
     lots = set(list_of.by_lot.tolist())
     belongs = [
         Belongs(

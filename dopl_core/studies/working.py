@@ -23,7 +23,7 @@ LEVEL = 0.9  # of intervals
 # Owners look every week, and a chance of error at each look adds up: a claim is made that holds in
 # 99 of 100, from the eighth week on. Looked at for half a year, 1 in 20 is wrong (bench working).
 CLAIM, FIRST_WEEK = 0.99, 8
-WIDER = 1.1  # than drawn, for classes of arms are found, not given (bench working)
+WIDER = 1.1  # than drawn: arms move in ways of their own that no model has all of (bench working)
 LEAST = 2.0  # pairs of weeks of which something can be said
 
 
@@ -210,9 +210,7 @@ def effect(gains: FloatArray, visits: IntArray, level: float = LEVEL) -> Estimat
         return NOTHING
     often = visits.sum(axis=(2, 3))[:, both]
     by_state = (gains[:, :, both] * often).sum(axis=1) / often.sum(axis=0)
-    found = summed_up(by_state.mean(axis=1), level)
-    low, high = (found.mean + WIDER * (end - found.mean) for end in found[1:3])
-    return found._replace(low=low, high=high)
+    return summed_up(by_state.mean(axis=1), level)
 
 
 def list_over_lots(gains: FloatArray, weeks: Seen) -> Estimate:
@@ -230,13 +228,16 @@ def list_over_lots(gains: FloatArray, weeks: Seen) -> Estimate:
     return summed_up(mean(chosen) - mean(drawn))
 
 
-def summed_up(draws: FloatArray, level: float = LEVEL) -> Estimate:
+def summed_up(draws: FloatArray, level: float = LEVEL, wider: float = WIDER) -> Estimate:
     """The mean of draws [d], their interval, and how sure it is that the truth is above 0.
 
-    By the Gaussian of the same mean and spread: 99 of 100 could not be counted in some hundreds.
+    How sure is by the Gaussian of the same mean and spread: 99 of 100 could not be counted in some
+    hundreds.
+    wider: than what is drawn the interval is
     """
     mean, sd = float(draws.mean()), float(draws.std())
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    low, high = mean + wider * (ends - mean)
     return Estimate(mean, float(low), float(high), float(ndtr(mean / max(sd, 1e-12))))
 
 

@@ -1,8 +1,8 @@
 """What the page says of a clinic whose truth is known: wrong claims, right ones, and intervals.
 
-Twenty patients as in CPAP, help for eight, one place in eight by lot, 26 weeks from nothing; the
-page is looked at every week. Once help does nothing (everybody moves as if left alone), once it has
-CPAP's effect. DOPL_RUNS sets how many clinics of each kind (200).
+Twenty patients, help for eight, one place in eight by lot, 26 weeks from nothing; the page is read
+every week. Help does nothing, or it has CPAP's effect; people are of CPAP's two kinds, or everybody
+moves in their own way, or every clinic is another one. DOPL_RUNS: clinics of each kind (200).
 """
 
 import os
@@ -26,7 +26,7 @@ WEEKS, TEMPERATURE, DRAWS = 26, 0.4, 600
 class Run(NamedTuple):
     """One clinic: weeks in which the page claims [w], and whether intervals hold the truth.
 
-    held: what an interval is of -> whether it does, or in which share of states
+    held: what an interval is of -> whether it does, or in which share of the states
     sure, right: [B] chances that those on the list belong there, and whether they do
     """
 
@@ -40,40 +40,53 @@ def main() -> None:
     """Print how often the page is right."""
     runs = int(os.environ.get("DOPL_RUNS", "200"))
     print(f"working: {runs} clinics of {WEEKS} weeks each, T={TEMPERATURE:g}, one lot in eight")
-    bars = {"nothing": "at most 0.05", "cpap": "at least 0.80", "own": "no bar"}
-    for kind in KINDS:
+    for kind, (words, bar) in KINDS.items():
         found = [clinic(kind, seed) for seed in range(runs)]
         claims = np.array([run.claims for run in found])
-        print(f"{KINDS[kind]}: claimed in any week {claims.any(axis=1).mean():.3f} ", end="")
-        print(f"({bars[kind]}), in the last {claims[:, -1].mean():.3f}")
+        print(f"{words}: claimed in any week {claims.any(axis=1).mean():.3f} ({bar}), ", end="")
+        print(f"in the last {claims[:, -1].mean():.3f}")
+        print("  90 % intervals hold the truth (bar: 0.85 to 0.95)")
         for what in found[0].held:
-            share = np.nanmean([run.held[what] for run in found])
-            print(f"  90 % intervals hold the truth: {what} {share:.2f} (bar: 0.85 to 0.95)")
+            print(f"    {what}: {np.nanmean([run.held[what] for run in found]):.3f}")
         sure, right = (
             np.concatenate([getattr(r, name) for r in found]) for name in Run._fields[2:]
         )
-        for low, high in ((0, 0.5), (0.5, 0.8), (0.8, 1.01)):
+        for low, high in ((0, 0.5), (0.5, 0.65), (0.65, 0.8), (0.8, 1.01)):
             some = (sure >= low) & (sure < high)
             if some.any():
-                print(f"  said to belong {sure[some].mean():.2f}: {right[some].mean():.2f} do")
+                print(f"    said to belong {sure[some].mean():.2f}: {right[some].mean():.2f} do")
 
 
 KINDS = {
-    "nothing": "help does nothing",
-    "cpap": "CPAP's effect",
-    "own": "CPAP's effect, and everybody moves in their own way",
+    "nothing": ("help does nothing", "at most 0.05"),
+    "own nothing": ("help does nothing, everybody moves in their own way", "at most 0.05"),
+    "cpap": ("CPAP's effect", "at least 0.80"),
+    "own": ("CPAP's effect, everybody moves in their own way", "no bar"),
+    "drawn": ("another truth in every clinic", "no bar"),
 }
+OWN = 30  # moves of its own that an arm needs to outweigh its kind, where it has a way of its own
 
 
 def truth(kind: str, seed: int) -> Bandit:
     """The clinic as it really is."""
-    bandit = environments.load("cpap")
+    bandit, rng = environments.load("cpap"), np.random.default_rng([seed, 1])
     P = bandit.transitions.copy()
-    if kind == "nothing":
+    if kind == "drawn":
+        P = _any_truth(bandit, rng)
+    if kind.startswith(("own", "drawn")):
+        P = draws.dirichlet(OWN * P, rng)
+    if kind.endswith("nothing"):
         P[:, :, ACT] = P[:, :, WAIT]
-    if kind == "own":
-        P = draws.dirichlet(30 * P, np.random.default_rng([seed, 1]))
     return replace(bandit, transitions=P)
+
+
+def _any_truth(bandit: Bandit, rng: np.random.Generator) -> FloatArray:
+    """One to three kinds of arms, with any rows; help brings any share, up to half, to the top."""
+    S, kinds = bandit.n_states, int(rng.integers(1, 4))
+    alone = rng.dirichlet(np.ones(S), (kinds, S))
+    share = rng.uniform(0, 0.5, (kinds, S, 1))
+    rows = np.stack([alone, (1 - share) * alone + share * np.eye(S)[-1]], axis=2)
+    return np.asarray(rows[rng.integers(0, kinds, bandit.n_arms)])
 
 
 def clinic(kind: str, seed: int) -> Run:
@@ -95,11 +108,8 @@ def clinic(kind: str, seed: int) -> Run:
         "by state": _states(bandit, seen),
         "by lot": _lots(bandit, seen),
     }
-    sure, right = np.empty(0), np.empty(0, dtype=bool)
-    if kind == "own":
-        more, sure, right = _ahead(bandit, learner, moves, world.states, rng)
-        held |= more
-    return Run(np.array(claims), held, sure, right)
+    more, sure, right = _ahead(bandit, learner, moves, world.states, rng)
+    return Run(np.array(claims), held | more, sure, right)
 
 
 def _learner(bandit: Bandit, seed: int) -> Dopl:
@@ -161,7 +171,8 @@ def _ahead(
     learner.replan()
     half = np.tile(working.better_half(bandit.n_states).astype(float), (bandit.n_arms, 1))
     given = (half, learner.priority, states, bandit.budget, rng)
-    worth = believed.worth(believed.ahead(moves, *given, times=10))
+    sceptic = draws.moves(learner.visits, None, DRAWS, rng, believed.IDLE)
+    worth = believed.worth(believed.ahead(sceptic, *given, times=10))
     truth = believed.ahead(bandit.transitions[None], *given, times=1000)[0]
     held: dict[str, float] = {
         "worth of the list": _holds(worth.by_list, truth[0]),
@@ -170,13 +181,15 @@ def _ahead(
     }
     listed = learner.activate(states, 0)
     strengths = draws.strengths(learner.belief(), 60, rng)
-    belong = believed.belonging(moves[:60], strengths, states, bandit.budget)[:, listed]
+    sure = believed.chance(believed.belonging(moves[:60], strengths, states, bandit.budget))
     really = believed.belonging(
         bandit.transitions[None], bandit.rewards[None] / TEMPERATURE, states, bandit.budget
     )[0, listed]
-    low, high = np.quantile(belong.sum(axis=1), [0.05, 0.95])
-    held["how many belong on the list"] = bool(low <= really.sum() <= high)
-    return held, belong.mean(axis=0), really
+    if (bandit.transitions[:, :, ACT] == bandit.transitions[:, :, WAIT]).all():
+        return held, np.empty(0), np.empty(0, dtype=bool)  # nobody belongs where help does nothing
+    many = believed.how_many(sure[listed])
+    held["how many belong on the list"] = _holds(many, float(really.sum()))
+    return held, sure[listed], really
 
 
 if __name__ == "__main__":

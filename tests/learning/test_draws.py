@@ -44,3 +44,27 @@ def test_drawn_strengths_have_the_mean_and_the_covariance_of_the_belief():
     found = draws.strengths(belief, 20_000, np.random.default_rng(2)).reshape(20_000, -1)
     assert np.abs(found.mean(axis=0) - belief.mean.ravel()).max() < 0.03
     assert np.abs(np.cov(found.T) - belief.covariance).max() < 0.05
+
+
+def with_help(seed: int, gain: float) -> np.ndarray:
+    """Visits of 12 arms with two states: help adds `gain` in the worse one, nothing else."""
+    rng = np.random.default_rng(seed)
+    found = np.zeros((12, 2, 2, 2), dtype=int)
+    for arm, s, a in np.ndindex(12, 2, 2):
+        up = 0.3 + gain * a * (s == 0)
+        found[arm, s, a] = rng.multinomial(8, [1 - up, up])
+    return found
+
+
+def share_alike(gain: float, idle: float) -> np.ndarray:
+    """In which share of the draws help makes no difference at all, by state."""
+    found = draws.moves(with_help(0, gain), None, 400, np.random.default_rng(1), idle)
+    return (found[:, :, :, 0] == found[:, :, :, 1]).all(axis=(1, 3)).mean(axis=0)
+
+
+def test_that_help_makes_no_difference_is_drawn_as_often_as_the_moves_make_it_likely():
+    plain, other = share_alike(0.5, 0.2)  # 0.3 without help and 0.8 with it is plain
+    assert plain == 0
+    assert other > 0.5  # it was thought of with 0.2, and looks like it
+    assert (share_alike(0.0, 0.02) < share_alike(0.0, 0.2)).all()
+    assert not share_alike(0.0, 0.0).any()

@@ -132,12 +132,18 @@ def test_lots_say_how_few_they_are():
 
 def test_advice_says_when_to_stop_asking():
     assert "people can stop answering" in saying.advice(KNOWN)
-    assert "change about 1 of the 2 places" in saying.advice(replace(KNOWN, changing=1.2))
+    assert "change about 1 of the 1 place:" in saying.advice(replace(KNOWN, changing=1.2))
     assert saying.advice(replace(KNOWN, changing=None)) == ""
 
 
 def test_how_many_belong_is_of_those_who_were_chosen():
-    assert saying.belongs(KNOWN).title.startswith("About 1 of the 1 chosen")
+    one = "The one chosen for the list belongs there with a chance of 90 %"
+    assert saying.belongs(KNOWN).title == one
+    more = [Belongs(f"p{n}", f"P {n}", "Low", False, chance) for n, chance in enumerate([0.7] * 7)]
+    said = "About 5 of the 7 chosen for the list belong there, as far as is known (3 to 7)"
+    assert saying.belongs(replace(KNOWN, belongs=KNOWN.belongs[1:] + more)).title == said
+    drawn = replace(KNOWN, belongs=KNOWN.belongs[1:])
+    assert saying.belongs(drawn).title == "All places of the list were drawn by lot"
     assert saying.belongs(KNOWN).data["by lot"].tolist() == ["", "by lot"]
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dopl_core.learning import draws
 from dopl_core.studies import believed, working
 from dopl_core.studies.history import Move
 from dopl_core.studies.working import Seen
@@ -159,6 +160,40 @@ def test_where_help_does_nothing_the_list_is_worth_exactly_what_chance_is():
     rng = np.random.default_rng(0)
     had = believed.ahead(P, half, np.eye(4)[:, :2], np.zeros(4, dtype=int), 2, rng)
     assert had.tolist() == [[0.0, 0.0, 0.0]]
+
+
+def lucky_list(seed: int, idle: float) -> float:
+    """What a list of those whom help seemed to do most for gains where it does nothing."""
+    rng, N = np.random.default_rng(seed), 10
+    visits = rng.multinomial(6, [0.6, 0.4], (N, 2, 2))
+    seemed = working.gains(draws.moves(visits, None, 50, rng)).mean(axis=0)
+    truths, half = draws.moves(visits, None, 100, rng, idle), np.tile([0.0, 1.0], (N, 1))
+    states = np.zeros(N, dtype=int)
+    had = believed.ahead(truths, half, 100 * seemed, states, 3, rng, times=5)
+    return believed.worth(had).over_chance.mean
+
+
+def test_what_luck_has_made_a_list_seem_worth_is_doubted():
+    gained = [[lucky_list(seed, idle) for idle in (believed.IDLE, 0.0)] for seed in range(6)]
+    doubting, believing = np.mean(gained, axis=0)
+    assert believing > 0.1
+    assert doubting < 0.75 * believing
+
+
+def test_who_belongs_by_all_draws_is_not_taken_for_sure():
+    found = np.zeros((99, 4), dtype=bool)
+    found[:, 0], found[:49, 1], found[:89, 2] = True, True, True
+    chance = believed.chance(found)
+    assert chance.tolist() == pytest.approx([0.934, 0.4975, 0.745, 0.066], abs=0.002)
+    assert believed.how_many(chance).mean == pytest.approx(2.242, abs=0.005)
+
+
+def test_how_many_belong_has_an_interval_within_what_there_is():
+    found = believed.how_many(np.full(100, 0.5))
+    assert found[:3] == pytest.approx((50, 41.8, 58.2), abs=0.1)
+    few = believed.how_many(np.array([0.9, 0.9]))
+    assert few.high == 2
+    assert believed.how_many(np.array([0.1])).low == 0
 
 
 def test_those_belong_on_the_list_whom_the_truth_would_help():

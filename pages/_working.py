@@ -9,7 +9,7 @@ from dopl_core.studies.believed import AHEAD
 from dopl_core.studies.csvtext import printable
 from dopl_core.studies.findings import charted
 from dopl_core.studies.service import Study
-from dopl_core.studies.verdict import Verdict
+from dopl_core.studies.verdict import MOST, Verdict
 from pages import _charts
 from pages._backend import store
 from pages._downloads import csv_button
@@ -38,6 +38,8 @@ def show(study: Study, learner: Dopl) -> None:
     if found.belongs:
         with block(saying.belongs(found), "belongs", study):
             belongs(found)
+    elif found.worth is not None:
+        st.caption(f"How sure each place of the list is, is worked out for up to {MOST:,} people.")
 
 
 @st.cache_data(max_entries=16, show_spinner="Working it out ...")

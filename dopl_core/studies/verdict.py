@@ -20,6 +20,7 @@ from dopl_core.studies.whereabouts import where
 from dopl_core.studies.working import NOTHING, Estimate, Lots, Pairs
 
 MORE = 40  # answers that might still be asked for
+MOST = 2_000  # people of whom it is worked out who belongs on the list: a plan for each draw
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Verdict:
     """What can be said of a study; see working.py and believed.py.
 
     course: [w, 2, s] how many were where when each week had ended, not helped and helped in it
-    worth, belongs: of the present list; None and empty where it is not known
+    worth, belongs: of the present list; None and empty where it is not known, or (belongs) where
+        there are more than MOST
     changing: how many of its places MORE answers would change, None where that is not known
     """
 
@@ -83,7 +85,8 @@ def read(store: Store, study: str, learner: Dopl | None = None) -> Verdict:
         states = unpack_states(epoch.states)
         guess = _guessed(learner, states, moves)
         worth = _worth(learner, guess, rng)
-        belongs, changing = _belongs(config, learner, truths, (states, guess), moves[-1], rng)
+        if learner.present.sum() <= MOST:
+            belongs, changing = _belongs(config, learner, truths, (states, guess), moves[-1], rng)
     return Verdict(
         config=config,
         weeks=len(weeks.states),

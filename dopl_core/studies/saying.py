@@ -1,6 +1,6 @@
 """Is it working, in words: each sentence is as true as its numbers, and good news waits for proof.
 
-A claim that help works is made by one rule (working.claimed), and no other good news before it.
+A claim that help works is made by one rule (working.known_sign), and no other good news before it.
 """
 
 import pandas as pd
@@ -8,7 +8,7 @@ import pandas as pd
 from dopl_core.studies import believed, working
 from dopl_core.studies.findings import Finding, count
 from dopl_core.studies.verdict import MORE, Verdict
-from dopl_core.studies.working import CLAIM, FIRST_WEEK, Estimate
+from dopl_core.studies.working import FIRST_WEEK, Estimate
 
 FEW_LOTS = 5  # drawn; of fewer, nothing is said
 
@@ -51,7 +51,7 @@ def headline(verdict: Verdict) -> tuple[str, str]:
     )
     if verdict.claimed:
         return "Yes: help works.", basis
-    if found.sure <= 1 - CLAIM:
+    if verdict.sign < 0:
         return "No: with help, people do worse than without.", basis
     return f"It is not known yet whether help works, after {count(weeks, word)}.", basis
 

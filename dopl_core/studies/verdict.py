@@ -39,6 +39,7 @@ class Verdict:
     """What can be said of a study; see working.py and believed.py.
 
     course: [w, 2, s] how many were where when each week had ended, not helped and helped in it
+    effect, doubted: what help does, by the moves alone, and for who doubts that it does anything
     worth, belongs: of the present list; None and empty where it is not known, or (belongs) where
         there are more than MOST
     changing: how many of its places MORE answers would change, None where that is not known
@@ -50,6 +51,7 @@ class Verdict:
     pairs: Pairs
     lots: Lots
     effect: Estimate
+    doubted: Estimate
     over_lots: Estimate
     worth: Worth | None
     belongs: list[Belongs]
@@ -58,7 +60,12 @@ class Verdict:
     @property
     def claimed(self) -> bool:
         """Help works, and that may be said."""
-        return working.claimed(self.effect, self.weeks)
+        return self.sign > 0
+
+    @property
+    def sign(self) -> int:
+        """Whether help works (1), does harm (-1), or that is not known (0)."""
+        return working.known_sign(self.effect, self.doubted, self.weeks)
 
 
 def read(store: Store, study: str, learner: Dopl | None = None) -> Verdict:
@@ -76,7 +83,10 @@ def read(store: Store, study: str, learner: Dopl | None = None) -> Verdict:
     weeks = working.seen(moves, max((len(m.states) for m in moves), default=config.n_arms))
     rng = np.random.default_rng([config.seed % 2**32, row.seq])
     visits = learner.visits
-    truths = draws.moves(visits, learner.groups, _how_many(visits), rng)
+    truths, doubting = (
+        draws.moves(visits, learner.groups, _how_many(visits), rng, idle)
+        for idle in (0.0, believed.IDLE)
+    )
     gains = working.gains(truths)
     worth: Worth | None = None
     belongs: list[Belongs] = []
@@ -84,7 +94,7 @@ def read(store: Store, study: str, learner: Dopl | None = None) -> Verdict:
     if epoch is not None and learner.preferences is not None and learner.confidence != "paper":
         states = unpack_states(epoch.states)
         guess = _guessed(learner, states, moves)
-        worth = _worth(learner, guess, rng)
+        worth = _worth(learner, doubting, guess, rng)
         if learner.present.sum() <= MOST:
             belongs, changing = _belongs(config, learner, truths, (states, guess), moves[-1], rng)
     return Verdict(
@@ -94,6 +104,7 @@ def read(store: Store, study: str, learner: Dopl | None = None) -> Verdict:
         pairs=working.with_themselves(weeks, S),
         lots=working.by_lot(weeks, S),
         effect=working.effect(gains, visits) if len(weeks.states) else NOTHING,
+        doubted=working.effect(working.gains(doubting), visits),
         over_lots=working.list_over_lots(gains[:, : weeks.states.shape[1]], weeks),
         worth=worth,
         belongs=belongs,
@@ -115,10 +126,8 @@ def _guessed(learner: Dopl, states: IntArray, moves: Sequence[Move]) -> IntArray
     return np.where(states == UNKNOWN, chances.argmax(axis=1), states)
 
 
-def _worth(learner: Dopl, states: IntArray, rng: np.random.Generator) -> Worth:
+def _worth(learner: Dopl, truths: FloatArray, states: IntArray, rng: np.random.Generator) -> Worth:
     """How many are in the better half, in the weeks to come."""
-    count = _how_many(learner.visits)
-    truths = draws.moves(learner.visits, learner.groups, count, rng, believed.IDLE)
     here = np.flatnonzero(learner.present)
     half = np.tile(working.better_half(learner.n_states).astype(float), (len(here), 1))
     had = believed.ahead(

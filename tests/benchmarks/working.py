@@ -94,21 +94,25 @@ def clinic(kind: str, seed: int) -> Run:
     bandit = truth(kind, seed)
     learner, weeks, claims = _learner(bandit, seed), [], []
     world = SimulatedWorld(bandit, seed, temperature=TEMPERATURE)
-    moves, found = np.empty(0), working.NOTHING
+    moves = doubting = np.empty(0)
+    found = working.NOTHING
     for week in range(1, WEEKS + 1):
         weeks.append(_week(learner, world))
         rng = np.random.default_rng([seed, week, 2])
         if week >= working.FIRST_WEEK:
-            moves = draws.moves(learner.visits, None, DRAWS, rng)
+            moves, doubting = (
+                draws.moves(learner.visits, None, DRAWS, rng, idle) for idle in (0, believed.IDLE)
+            )
             found = working.effect(working.gains(moves), learner.visits)
-        claims.append(working.claimed(found, week))
+            doubted = working.effect(working.gains(doubting), learner.visits)
+            claims.append(working.known_sign(found, doubted, week) > 0)
     seen = Seen(*np.array(weeks).transpose(1, 0, 2))
     held = {
         "effect of help": _holds(found, _true_effect(bandit, learner.visits)),
         "by state": _states(bandit, seen),
         "by lot": _lots(bandit, seen),
     }
-    more, sure, right = _ahead(bandit, learner, moves, world.states, rng)
+    more, sure, right = _ahead(bandit, learner, moves, doubting, world.states, rng)
     return Run(np.array(claims), held | more, sure, right)
 
 
@@ -165,14 +169,18 @@ def _lots(bandit: Bandit, seen: Seen) -> bool:
 
 
 def _ahead(
-    bandit: Bandit, learner: Dopl, moves: FloatArray, states: IntArray, rng: np.random.Generator
+    bandit: Bandit,
+    learner: Dopl,
+    moves: FloatArray,
+    doubting: FloatArray,
+    states: IntArray,
+    rng: np.random.Generator,
 ) -> tuple[dict[str, float], FloatArray, NDArray[np.bool_]]:
     """Whether worth and who belongs on the next list are as they are said to be."""
     learner.replan()
     half = np.tile(working.better_half(bandit.n_states).astype(float), (bandit.n_arms, 1))
     given = (half, learner.priority, states, bandit.budget, rng)
-    sceptic = draws.moves(learner.visits, None, DRAWS, rng, believed.IDLE)
-    worth = believed.worth(believed.ahead(sceptic, *given, times=10))
+    worth = believed.worth(believed.ahead(doubting, *given, times=10))
     truth = believed.ahead(bandit.transitions[None], *given, times=1000)[0]
     held: dict[str, float] = {
         "worth of the list": _holds(worth.by_list, truth[0]),

@@ -30,12 +30,13 @@ KNOWN = Verdict(
     pairs=pairs([0.8, 0.5, 0.7], [0.3, 0.4, 0.9], 0.15),
     lots=Lots(12, 90, 0.7, 0.5, GAIN),
     effect=GAIN,
+    doubted=GAIN,
     over_lots=Estimate(0.1, 0.02, 0.2, 0.99),
     worth=Worth(MORE, SAME, LESS, Estimate(2.0, 0.4, 3.1, 0.99), Estimate(3.0, 1, 5, 0.99)),
     belongs=[Belongs("p1", "Ada", "Low", False, 0.9), Belongs("p4", "Di", None, True, 0.3)],
     changing=0.2,
 )
-UNKNOWN = replace(KNOWN, effect=NONE)
+UNKNOWN = replace(KNOWN, effect=NONE, doubted=NONE)
 
 
 def everything(found: Verdict) -> str:
@@ -70,7 +71,8 @@ def test_without_proof_there_is_no_good_news_at_all(found):
 
 
 def test_harm_is_called_harm():
-    said = everything(replace(KNOWN, effect=Estimate(-0.2, -0.3, -0.1, 0.001)))
+    harm = Estimate(-0.2, -0.3, -0.1, 0.001)
+    said = everything(replace(KNOWN, effect=harm, doubted=harm))
     assert "No: with help, people do worse" in said
     assert "\N{MINUS SIGN}20 (\N{MINUS SIGN}30 to \N{MINUS SIGN}10)" in said
 

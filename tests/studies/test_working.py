@@ -115,12 +115,20 @@ def test_gains_are_what_help_adds_to_the_chance_to_be_better_off():
     assert not working.effect(found, 0 * visits).known
 
 
-def test_a_claim_needs_weeks_and_must_hold_in_99_of_100():
-    sure = working.Estimate(0.2, 0.1, 0.3, 0.991)
-    assert working.claimed(sure, 8)
-    assert not working.claimed(sure, 7)
-    assert not working.claimed(sure._replace(sure=0.989), 26)
-    assert not working.claimed(working.NOTHING, 26)
+def test_a_claim_needs_weeks_and_must_hold_even_for_who_doubts_it():
+    sure, doubted = working.Estimate(0.2, 0.1, 0.3, 0.991), working.Estimate(0.1, 0, 0.3, 0.951)
+    assert working.known_sign(sure, doubted, 8) == 1
+    assert working.known_sign(sure, doubted, 7) == 0
+    assert working.known_sign(sure._replace(sure=0.989), doubted, 26) == 0
+    assert working.known_sign(sure, doubted._replace(sure=0.949), 26) == 0
+    assert working.known_sign(working.NOTHING, doubted, 26) == 0
+
+
+def test_harm_is_said_as_carefully_as_help():
+    harm, doubted = working.Estimate(-0.2, -0.3, -0.1, 0.009), working.Estimate(-0.1, -0.3, 0, 0.04)
+    assert working.known_sign(harm, doubted, 8) == -1
+    assert working.known_sign(harm, doubted, 7) == 0
+    assert working.known_sign(harm, doubted._replace(sure=0.3), 26) == 0
 
 
 def test_the_list_over_lots_compares_where_help_was_sent():

@@ -20,9 +20,9 @@ from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray, IntArray
 from dopl_core.studies.history import Move, moves_counted
 
 LEVEL = 0.9  # of intervals
-# Owners look every week, and a chance of error at each look adds up: a claim is made from week 8 on,
-# if it holds in 99 of 100 by the moves alone, and in 95 even for who thinks from the start that help
-# may make no difference. Looked at for half a year, 1 in 20 is wrong (bench working).
+# Owners look every week, and a chance of error at each look adds up: a claim is made from week 8
+# on, if it holds in 99 of 100 by the moves alone, and in 95 even for who thinks from the start that
+# help may make no difference. Looked at for half a year, 1 in 20 is wrong (bench working).
 CLAIM, DOUBTED, FIRST_WEEK = 0.99, 0.95, 8
 WIDER = 1.1  # than drawn: arms move in ways of their own that no model has all of (bench working)
 LEAST = 2.0  # pairs of weeks of which something can be said

@@ -2,21 +2,21 @@
 
 import pytest
 
-from dopl_core.studies import csvtext
+from dopl_core.studies.model import safe_csv
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "|cmd", "%x", "＝1", "'already"]
 
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_no_header_is_taken_for_a_formula(text: str) -> None:
-    written = csvtext.write(["id", text], [["a", text]])
-    columns, [(_, row)] = csvtext.read(written, "file")
+    written = safe_csv.write(["id", text], [["a", text]])
+    columns, [(_, row)] = safe_csv.read(written, "file")
     assert columns == ["id", f"'{text}".strip()]
-    assert csvtext.unquote(row[columns[1]]) == text
+    assert safe_csv.unquote(row[columns[1]]) == text
 
 
 def test_plain_headers_stay_as_they_are() -> None:
-    assert csvtext.write(["id", "Low, often"], []) == 'id,"Low, often"\r\n'
+    assert safe_csv.write(["id", "Low, often"], []) == 'id,"Low, often"\r\n'
 
 
 @pytest.mark.parametrize(
@@ -31,4 +31,4 @@ def test_plain_headers_stay_as_they_are() -> None:
     ],
 )
 def test_what_is_printed_is_all_that_is_seen(text: str, shown: str) -> None:
-    assert csvtext.printable(text) == shown
+    assert safe_csv.printable(text) == shown

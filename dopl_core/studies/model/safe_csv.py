@@ -1,4 +1,4 @@
-"""CSV that survives spreadsheets: text that would run as a formula is quoted, and restored."""
+"""CSV that is safe in spreadsheets: text that would run as a formula is quoted, and restored."""
 
 import csv
 import io
@@ -6,23 +6,17 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-# Excel, LibreOffice and Sheets run what begins with these; a quote itself is quoted to be undone.
+from dopl_core.studies.model.errors import CsvError
+
+# Excel, LibreOffice and Sheets run text that begins with these. A quote is quoted too, so that
+# `unquote` restores every text.
 _RISKY = tuple("=+-@\t\r\n|%＝＋－＠'")
-_UNSEEN = (
-    "Cc",
-    "Cf",
-    "Cs",
-    "Zl",
-    "Zp",
-)  # control, format, half characters, line and paragraph ends
-
-
-class CsvError(ValueError):
-    """A file that cannot be used: says which, which row, and why."""
+# Unicode's control, format and half characters, line and paragraph separators.
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def quote(text: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
+    """Text that no spreadsheet runs as a formula."""
     return "'" + text if text.startswith(_RISKY) else text
 
 
@@ -31,20 +25,24 @@ def unquote(text: str) -> str:
     return text[1:] if text.startswith("'") else text
 
 
-def printable(text: str) -> str:
-    """Text that a terminal, or one line of a page, shows as it is.
+def one_line(text: str) -> str:
+    """Text in one line that is safe to show on a terminal or a page.
 
-    Without control characters, which move the cursor or change colours, invisible marks that turn
-    text around, and ends of lines, of which Unicode has more than one and chart libraries stumble.
+    Control characters (which move the cursor or change colours), invisible marks (which reverse
+    text) and all line ends of Unicode (which break chart libraries) become blanks.
     """
-    shown = (c if unicodedata.category(c) not in _UNSEEN else " " for c in text)
-    return " ".join("".join(shown).split())
+    return "".join(c if unicodedata.category(c) not in _UNSEEN else " " for c in text)
+
+
+def printable(text: str) -> str:
+    """The same with single blanks, for text that somebody else wrote."""
+    return " ".join(one_line(text).split())
 
 
 def write(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """CSV text: numbers as they are, other text quoted against formulas, None empty."""
+    """CSV text: numbers unchanged, text quoted against formulas, None empty."""
     buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer)  # rows end in CR LF, so that either inside a cell is quoted
+    writer = csv.writer(buffer)  # rows end in CR LF, so a cell with either is quoted
     writer.writerow([quote(name) for name in columns])
     for row in rows:
         writer.writerow([quote(cell) if isinstance(cell, str) else cell for cell in row])
@@ -52,7 +50,7 @@ def write(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def decode(content: bytes, name: str) -> str:
-    """The text of a file, which must be UTF-8."""
+    """The text of a UTF-8 file."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -68,7 +66,7 @@ def decode(content: bytes, name: str) -> str:
 def read(text: str, name: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     """The columns, and the rows with their numbers as a spreadsheet shows them (1 is the header).
 
-    Cells come as they are written; separated by commas, semicolons or tabs, as the header is.
+    Cells are unchanged text. The separator (comma, semicolon or tab) is that of the header.
     """
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
@@ -76,6 +74,16 @@ def read(text: str, name: str) -> tuple[list[str], list[tuple[int, dict[str, str
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error as error:
         raise CsvError(f"{name}: not a CSV file: {error}") from None
+    return table(rows, name, "tab" if separator == "\t" else f'"{separator}"')
+
+
+def table(
+    rows: Sequence[Sequence[str]], name: str, mark: str = ""
+) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    """The columns and the numbered rows of a table whose first row has the column names.
+
+    mark: what separates cells, for an error about a row with too many of them
+    """
     if not rows or not any(cell.strip() for cell in rows[0]):
         raise CsvError(f"{name} is empty: a row of column names needed")
     columns = [cell.strip() for cell in rows[0]]
@@ -83,17 +91,17 @@ def read(text: str, name: str) -> tuple[list[str], list[tuple[int, dict[str, str
         if not column:
             raise CsvError(f"{name} row 1: a column has no name")
         if times > 1:
-            raise CsvError(f'{name} row 1: column "{column}" is there twice')
+            raise CsvError(f'{name} row 1: column "{column}" appears twice')
     found = []
     for number, row in enumerate(rows[1:], start=2):
         if not any(row):
             continue
         if len(row) != len(columns):
-            mark = "tab" if separator == "\t" else f'"{separator}"'
-            more = f"a cell with a {mark} in it must stand in quotes"
-            remedy = (
-                more if len(row) > len(columns) else "each column needs a cell, if an empty one"
+            remedy = "each column needs a cell, which may be empty"
+            if len(row) > len(columns):
+                remedy = f"put quotes around a cell with a {mark} in it"
+            raise CsvError(
+                f"{name} row {number}: {len(row)} cells, but {len(columns)} columns; {remedy}"
             )
-            raise CsvError(f"{name} row {number}: {len(row)} of {len(columns)} cells; {remedy}")
         found.append((number, dict(zip(columns, row, strict=True))))
     return columns, found

@@ -9,19 +9,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from msgspec import Struct, to_builtins
 from sqlalchemy.engine import Connection
 
 from dopl_core.learning.bandit import IntArray
-from dopl_core.learning.dopl import Dopl
-from dopl_core.studies.arrays import Arrays, digest, pack, pack_arms, pack_states
-from dopl_core.studies.config import StudyConfig
-from dopl_core.studies.config_json import digest_of, to_json
-from dopl_core.studies.vocabulary import EVENTS, LEARNT
+from dopl_core.learning.learner import Learner
+from dopl_core.studies.model.config_json import digest_of, to_json
+from dopl_core.studies.model.event_bodies import About
+from dopl_core.studies.model.event_kinds import KINDS
+from dopl_core.studies.model.log_values import Epoch
+from dopl_core.studies.model.outcomes import LEARNT
+from dopl_core.studies.model.study_config import StudyConfig
+from dopl_core.studies.store.blobs import digest, pack, pack_arms, pack_states
+from dopl_core.studies.store.queries import DuelRow, ImpressionRow
 
 Row = dict[str, Any]
 
-_OF_ANSWERS = (*("outcome", "answered_at", "response_ms", "trip_ms", "narrow", "participant"),)
-_EVENT = ("annotator", "impression", "duel", "outcome", "body")
+_OF_ANSWERS = ("outcome", "answered_at", "response_ms", "trip_ms", "narrow", "participant")
+_EVENT = ("annotator", "impression", "duel", "outcome")
 
 
 def study(study: str, config: StudyConfig, made_at: int, **counters: Any) -> tuple[Row, Row]:
@@ -43,24 +48,33 @@ def study(study: str, config: StudyConfig, made_at: int, **counters: Any) -> tup
     return row, {"study": study, "content": content}
 
 
-def annotator(study: str, name: str, joined_at: int, *, practised: bool, **counters: Any) -> Row:
-    """counters: answers, repeats and the last impression of somebody who has come further."""
+def annotator(study: str, name: str, joined_at: int, *, practised: bool, **more: Any) -> Row:
+    """more: answers, repeats and the last impression of somebody who has come further.
+
+    link, participant, code: of a participant
+    """
     row = {"study": study, "name": name, "joined_at": joined_at, "practised": practised}
-    return row | {"answers": 0, "repeats": 0, "last": None} | counters
+    row |= {"answers": 0, "repeats": 0, "last": None}
+    return row | dict.fromkeys(("link", "participant", "code")) | more
 
 
 def event(
-    study: str, seq: int, at: int, kind: str, before: str | None = None, **columns: Any
+    study: str,
+    seq: int,
+    at: int,
+    kind: str,
+    before: str | None = None,
+    body: Struct | str | None = None,
+    **columns: Any,
 ) -> Row:
-    """columns: annotator, impression, duel, outcome; a `body` is written as JSON.
-
-    before: the chain of the event before
-    """
-    if kind not in EVENTS:
-        raise ValueError(f'event "{kind}" is not one of {", ".join(EVENTS)}')
-    if isinstance(columns.get("body"), dict):
-        columns["body"] = to_text(columns["body"])
-    row = {"study": study, "seq": seq, "at": at, "kind": kind}
+    """columns: annotator, impression, duel, outcome;  before: the chain of the event before."""
+    if kind not in KINDS:
+        raise ValueError(f'event "{kind}" is not one of {", ".join(KINDS)}')
+    if body is not None and not isinstance(body, str):
+        if not isinstance(body, KINDS[kind].body):
+            raise ValueError(f"the body of {kind} is a {type(body).__name__}")
+        body = to_text(to_builtins(body))
+    row = {"study": study, "seq": seq, "at": at, "kind": kind, "body": body}
     row |= {name: columns.get(name) for name in _EVENT}
     return row | {"chain": chain(before, row)}
 
@@ -71,13 +85,22 @@ def chain(before: str | None, event: Row) -> str:
     return hashlib.sha256(f"{before or ''}{to_text(said)}".encode()).hexdigest()
 
 
-def plan(
-    learner: Dopl, *, random_value: float, changed: float, seconds: float, arrays: Arrays
-) -> Row:
-    """The plan that a learner has just made; its study and `made_at` are added when it is kept."""
+def about_cards(duel: DuelRow | ImpressionRow, *more: int | None) -> About:
+    """The body of a shown or answered event: a digest, see store/about.py.
+
+    more: of an answer, the session and its times
+    """
+    sides = (duel.left_arm, duel.left_state, duel.right_arm, duel.right_state)
+    facts = (duel.episode, duel.epoch, duel.number, duel.purpose, *sides, *more)
+    return About(hashlib.sha256(json.dumps(facts).encode()).hexdigest())
+
+
+def plan(learner: Learner, *, random_value: float, changed: float, seconds: float) -> Row:
+    """The plan that a learner has just made, without `study` and `made_at`."""
     made = learner.plan
     if made is None:
         raise ValueError("there is no plan to keep: call replan() first")
+    arrays = learner.plan_state()
     return {
         "plan": learner.episode,
         "engine": made.engine,
@@ -92,29 +115,15 @@ def plan(
     }
 
 
-def epoch(
-    study: str,
-    place: tuple[int, int],
-    states: IntArray,
-    arms: IntArray,
-    next_states: IntArray | None = None,
-    source: str | None = None,
-    columns: Mapping[str, Mapping[str, str]] | None = None,
-    helped: IntArray | None = None,
-    by_lot: IntArray | None = None,
-) -> Row:
-    """place: episode and epoch; next_states and what comes after them once they are reported.
-
-    by_lot: arms whose places were drawn by lot
-    """
+def epoch(study: str, epoch: Epoch) -> Row:
     return {
         "study": study,
-        "episode": place[0],
-        "epoch": place[1],
-        "states": pack_states(states),
-        "arms": pack_arms(arms),
-        "by_lot": None if by_lot is None or not len(by_lot) else pack_arms(by_lot),
-        **report(next_states, source, columns, helped),
+        "episode": epoch.episode,
+        "epoch": epoch.epoch,
+        "states": pack_states(epoch.states),
+        "arms": pack_arms(epoch.arms),
+        "by_lot": pack_arms(epoch.by_lot) if len(epoch.by_lot) else None,
+        **report(epoch.next_states, epoch.source, epoch.columns, epoch.helped),
     }
 
 
@@ -125,10 +134,12 @@ def report(
     helped: IntArray | None,
 ) -> Row:
     """The part of an epoch's row that is known when the epoch has ended."""
+    known = to_text(columns) if columns else None
     return {
         "next_states": None if next_states is None else pack_states(next_states),
         "source": source,
-        "columns": to_text(columns) if columns else None,
+        "columns": known,
+        "digest": None if known is None else digest_of(known),
         "helped": None if helped is None else pack_arms(helped),
     }
 

@@ -4,7 +4,7 @@
 point to (an epoch's row is completed when its moves are known, and only the last plan keeps its
 arrays). `duels`, `impressions` and the counters of `studies` are the queue: they change in the same
 transaction as the event that changes them. Times are milliseconds since 1970, UTC.
-The migrations make these tables; a test compares the two.
+New databases get these tables; migrations bring older ones to them, and a test compares the two.
 """
 
 from sqlalchemy import (
@@ -24,9 +24,9 @@ from sqlalchemy import (
     text,
 )
 
-from dopl_core.studies.vocabulary import OUTCOMES, PURPOSES, STATUSES
+from dopl_core.studies.model.outcomes import OUTCOMES, PURPOSES, STATUSES
 
-VERSIONS = tuple(f"{number:04}" for number in range(1, 11))  # oldest first; the last is ours
+VERSIONS = ("0010", "0011")  # schemas that can be opened, oldest first; the last: this file
 
 metadata = MetaData()
 
@@ -61,6 +61,9 @@ studies = Table(
     # Events that change the configuration: there are, and those that the last plan was made with.
     Column("changes", Integer, nullable=False, server_default="0"),
     Column("in_force", Integer, nullable=False, server_default="0"),
+    # The chain of the last of them: by these, and not by their number, store.configs knows it.
+    Column("changes_chain", Text, nullable=False, server_default=""),
+    Column("in_force_chain", Text, nullable=False, server_default=""),
     Column("chain", Text),  # of the last event
     Column("planner", Text),  # who is planning, and until when that is believed
     Column("planner_until", BigInteger),
@@ -88,6 +91,10 @@ annotators = Table(
     Column("answers", Integer, nullable=False),  # to duels that count
     Column("repeats", Integer, nullable=False),  # shown
     Column("last", _Id),  # the impression answered last, which can be undone
+    # Of participants only: the link they came by, the id that their panel gave them, their code.
+    Column("link", Text),
+    Column("participant", Text),
+    Column("code", Text),
 )
 
 events = Table(
@@ -135,6 +142,7 @@ epochs = Table(
     Column("source", Text),  # simulated, owner
     # What the owner has reported of the arms since the roster: JSON, arm id -> column -> text.
     Column("columns", Text),
+    Column("digest", Text),  # of these columns, by which store.reports knows them
     Column("by_lot", LargeBinary),  # of the list, those drawn by lot, four bytes each
 )
 
@@ -198,7 +206,7 @@ impressions = Table(
     Column("response_ms", Integer),  # from when the cards were painted to the click
     Column("trip_ms", Integer),  # from the click before until they were painted
     Column("narrow", Integer),  # 1 where the left card stood above the right one, as on phones
-    Column("participant", Text),  # the id that a panel gave in the link
+    Column("participant", Text),  # the id that their panel gave them
     _one_of("impressions", "outcome", OUTCOMES),
 )
 _LIVE = text("outcome IS NULL OR outcome <> 'undone'")
@@ -240,6 +248,17 @@ invites = Table(
     Column("opens", Text, nullable=False, server_default="duels"),  # or the list, to read
 )
 
+# The browser that first used a participant's id; nobody else may use it. Bundles do not have them.
+seats = Table(
+    "seats",
+    metadata,
+    _of_study(primary=True),
+    Column("link", Text, primary_key=True),
+    Column("participant", Text, primary_key=True),
+    Column("browser_hash", Text, nullable=False),
+    Column("taken_at", BigInteger, nullable=False),
+)
+
 keys = Table(
     "keys",
     metadata,
@@ -254,6 +273,7 @@ sessions = Table(
     metadata,
     Column("token_hash", Text, primary_key=True),
     Column("key_hash", Text, nullable=False),  # of the key that began it
+    Column("host", Text, nullable=False, server_default=""),  # and port, as the browser names it
     Column("until", BigInteger, nullable=False),
 )
 
@@ -264,4 +284,22 @@ photos = Table(
     _of_study(primary=True),
     Column("arm", Text, primary_key=True),  # the owner's id
     Column("content", LargeBinary, nullable=False),  # JPEG
+)
+
+# Reports that are being written, as JSON; bundles do not have them.
+drafts = Table(
+    "drafts",
+    metadata,
+    _of_study(primary=True),
+    Column("week", Integer, nullable=False),
+    Column("content", Text, nullable=False),
+)
+
+# Which column of the owner's files is which, as JSON; bundles do not have it.
+mappings = Table(
+    "mappings",
+    metadata,
+    _of_study(primary=True),
+    Column("kind", Text, primary_key=True),
+    Column("content", Text, nullable=False),
 )

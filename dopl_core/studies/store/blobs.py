@@ -14,11 +14,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from dopl_core.learning.bandit import UNKNOWN, IntArray
+from dopl_core.learning.bandit import UNKNOWN, Arrays, IntArray
 
 _LAST_BYTE = 255
-
-Arrays = dict[str, NDArray[Any]]
 
 
 def digest(arrays: Arrays) -> str:
@@ -29,31 +27,6 @@ def digest(arrays: Arrays) -> str:
         sha.update(f"{name} {array.dtype.str} {array.shape} ".encode())
         sha.update(array.tobytes())
     return sha.hexdigest()
-
-
-# One of many equally good ones, and the last bit decides which.
-_ANY_OF_EQUALS = ("plan.occupancy", "plan.index")
-
-
-def tolerance(arrays: Arrays) -> float:
-    """By how much numbers may differ that another machine has rounded differently.
-
-    Many strengths are found by steps that stop early, and that makes more of it.
-    """
-    return 1e-2 if "preferences.warm.spreads" in arrays else 1e-6
-
-
-def agree(one: Arrays, other: Arrays) -> bool:
-    """The same but for rounding: names, types and shapes are equal, and all that is no float."""
-
-    def are_near(a: NDArray[Any], b: NDArray[Any]) -> bool:
-        if a.dtype != b.dtype or a.dtype.kind != "f" or a.shape != b.shape:
-            return np.array_equal(a, b)
-        scale = max(1.0, np.abs(b).max(initial=0.0))
-        return bool(np.abs(a - b).max(initial=0.0) <= tolerance(other) * scale)
-
-    names = one.keys() - set(_ANY_OF_EQUALS)
-    return one.keys() == other.keys() and all(are_near(one[n], other[n]) for n in names)
 
 
 def pack(arrays: Arrays) -> bytes:
@@ -74,14 +47,19 @@ PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # compressions that are read
 Shape = tuple[str, tuple[int, ...]]  # a type as NumPy writes it, "U" for text, and a shape
 
 
-def shapes(n_arms: int, n_states: int) -> tuple[dict[str, Shape], set[str]]:
-    """What a learner holds after a plan, and which of it need not be there."""
+def shapes(n_arms: int, n_states: int, n_groups: int = 0) -> tuple[dict[str, Shape], set[str]]:
+    """What a learner holds after a plan, and which of it need not be there.
+
+    n_groups: among which places are shared out
+    """
     N, S = n_arms, n_states
     known: dict[str, Shape] = {
         **dict.fromkeys(("episode", "budget", "preferences.reference"), ("<i8", ())),
         **dict.fromkeys(("plan.multiplier", "plan.value"), ("<f8", ())),
         **dict.fromkeys(("plan.advantage", "plan.index"), ("<f8", (N, S))),
+        **dict.fromkeys(("sharing.floors", "sharing.owed"), ("<f8", (n_groups,))),
         "plan.engine": ("U", ()),
+        "plan.prices": ("<f8", (N,)),
         "plan.occupancy": ("<f8", (N, S, 2)),
         "plan.start": ("<f8", (1 + N * S,)),
         "present": ("|b1", (N,)),
@@ -95,6 +73,7 @@ def shapes(n_arms: int, n_states: int) -> tuple[dict[str, Shape], set[str]]:
     for name in ("mean", "sd", "overestimate"):
         known[f"preferences.{name}"] = ("<f8", (N, S))
     optional = {"budget", "present"}  # not there before people could come and go
+    optional |= {"plan.prices"} | ({"sharing.floors", "sharing.owed"} if not n_groups else set())
     optional |= {f"preferences.{name}" for name in ("reference", "covariance", "common")}
     optional |= {f"preferences.warm.{name}" for name in ("theta", "spreads")}
     return known, optional

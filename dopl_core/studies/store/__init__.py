@@ -1,0 +1,1 @@
+"""The database: tables, queries, inserts, the write transaction, and readers."""

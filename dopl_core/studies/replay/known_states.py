@@ -1,4 +1,4 @@
-"""Where arms are: as reported, as newcomers bring it, or as far as it can be guessed."""
+"""Where arms are: as reported, as the roster says of newcomers, or as is likely."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, actions
-from dopl_core.studies.config import StudyConfig, world_of
-from dopl_core.studies.history import Move, state_number
+from dopl_core.studies.model.factories import world_of
+from dopl_core.studies.model.log_values import Epoch, state_number
+from dopl_core.studies.model.study_config import StudyConfig
 
 
 def first_states(config: StudyConfig) -> IntArray:
@@ -19,16 +20,16 @@ def first_states(config: StudyConfig) -> IntArray:
 
 
 def coming_states(
-    config: StudyConfig, moves: Sequence[Move], before: StudyConfig | None
+    config: StudyConfig, epochs: Sequence[Epoch], before: StudyConfig | None
 ) -> IntArray:
-    """Where all arms are when the next plan is made [N], UNKNOWN where that is not known.
+    """The states of all arms when the next plan is made [N], UNKNOWN where nobody knows.
 
-    moves: as corrected by now;  before: the configuration of the last plan, None if there is none
+    epochs: as corrected by now;  before: the configuration of the last plan, None if there is none
     """
-    if not moves or before is None:
+    if not epochs or before is None:
         return first_states(config)
     states = np.full(config.n_arms, UNKNOWN)
-    last = moves[-1]
+    last = epochs[-1]
     known = last.states if last.next_states is None else last.next_states
     states[: len(known)] = known
     was_here = np.zeros(config.n_arms, dtype=bool)
@@ -46,23 +47,23 @@ class Sighting:
     ago: int
 
 
-def last_seen(arm: int, states: IntArray, moves: Sequence[Move]) -> Sighting | None:
+def last_seen(arm: int, states: IntArray, epochs: Sequence[Epoch]) -> Sighting | None:
     """The last known state of an arm that is in `states` [N] now; None if it was never known."""
     if states[arm] != UNKNOWN:
         return Sighting(int(states[arm]), 0)
-    for ago, move in enumerate(reversed(moves), start=1):
-        if arm < len(move.states) and move.states[arm] != UNKNOWN:
-            return Sighting(int(move.states[arm]), ago)
+    for ago, epoch in enumerate(reversed(epochs), start=1):
+        if arm < len(epoch.states) and epoch.states[arm] != UNKNOWN:
+            return Sighting(int(epoch.states[arm]), ago)
     return None
 
 
-def where(
-    states: IntArray, moves: Sequence[Move], present: FloatArray, rows: FloatArray
+def likely_states(
+    states: IntArray, epochs: Sequence[Epoch], present: FloatArray, rows: FloatArray
 ) -> FloatArray | None:
-    """The chances of where each present arm is [N, S]; None where all are known.
+    """The probability of each state for each present arm [N, S]; None where all are known.
 
-    An arm has moved from where it was last seen as arms move, helped or not: rows [N, S, A, S'].
-    One that was never seen may be where others are.
+    An arm moves on from where it was last seen by rows [N, S, A, S'], helped or not. An arm that
+    was never seen has the distribution of the others.
     """
     lost = np.flatnonzero((states == UNKNOWN) & present)
     if not len(lost):
@@ -73,15 +74,15 @@ def where(
     others = (np.bincount(known, minlength=S) + 1.0) / (len(known) + S)
     acted: dict[int, IntArray] = {}  # who was helped in each of the last epochs [N]
     for arm in lost:
-        seen = last_seen(int(arm), states, moves)
+        seen = last_seen(int(arm), states, epochs)
         if seen is None:
             chances[arm] = others
             continue
         chance = np.zeros(S)
         chance[seen.state] = 1.0
-        for week in range(len(moves) - seen.ago, len(moves)):
+        for week in range(len(epochs) - seen.ago, len(epochs)):
             if week not in acted:
-                acted[week] = actions(moves[week].acted, N)
+                acted[week] = actions(epochs[week].acted, N)
             chance = chance @ rows[arm, :, acted[week][arm]]
         chances[arm] = chance
     return chances

@@ -1,0 +1,197 @@
+"""What one plan leads to, without a database: its epochs, their duels, and its value."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, Arrays, FloatArray, IntArray, actions
+from dopl_core.learning.learner import Learner
+from dopl_core.studies.model import rules
+from dopl_core.studies.model.factories import adapt, learner_of, world_of
+from dopl_core.studies.model.log_values import Epoch
+from dopl_core.studies.model.study_config import StudyConfig
+from dopl_core.studies.replay import known_states
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """A learner that has just planned, and the epochs that can be known at once."""
+
+    learner: Learner
+    epochs: list[Epoch]
+    random_value: float
+    changed: float
+    seconds: float
+
+
+def begin(
+    config: StudyConfig,
+    learner: Learner,
+    states: IntArray,
+    epochs: Sequence[Epoch] = (),
+    *,
+    cold: bool = False,
+) -> Episode:
+    """Plan, and open the first epoch from `states`; a simulated world plays all epochs at once.
+
+    epochs: all before, as corrected by now;  cold: do not start from the numbers of the last plan
+    """
+    before = None if learner.plan is None else learner.plan.index > 0.5
+    if cold:
+        learner.forget_plan()
+    adapt(learner, config, epochs)
+    started = perf_counter()
+    learner.replan()
+    seconds = perf_counter() - started
+    opened = list(_first_epochs(config, learner, states, epochs))
+    return Episode(learner, opened, random_value(learner), _changed(learner, before), seconds)
+
+
+def _changed(learner: Learner, before: NDArray[np.bool_] | None) -> float:
+    """The share of arm-states in which the plan decides otherwise than the one before."""
+    if before is None or learner.plan is None:
+        return 1.0
+    now = learner.plan.index > 0.5
+    known = np.zeros_like(now)
+    known[: len(before)] = before
+    return float((now != known).mean())
+
+
+def _first_epochs(
+    config: StudyConfig, learner: Learner, states: IntArray, epochs: Sequence[Epoch]
+) -> Iterator[Epoch]:
+    """The epochs that can be known as soon as there is a plan: one, or all in a simulated world.
+
+    Inside an episode the plan is fixed, so no answer could change its duels.
+    """
+    if config.world == "observed":
+        yield open_epoch(config, learner, states, 0, epochs)
+        return
+    world = world_of(config)
+    world.states = states
+    world.begin(learner.episode, learner.horizon)
+    for h in range(learner.horizon):
+        epoch = open_epoch(config, learner, world.states, h)
+        next_states = world.step(epoch.arms)
+        learner.count_moves(epoch.states, actions(epoch.arms, learner.n_arms), next_states)
+        yield replace(epoch, next_states=next_states, source="simulated")
+
+
+def open_epoch(
+    config: StudyConfig,
+    learner: Learner,
+    states: IntArray,
+    number: int,
+    epochs: Sequence[Epoch] = (),
+) -> Epoch:
+    """Which arms to help and what to ask in an epoch of the present episode.
+
+    epochs: all before, as corrected by now
+    """
+    chosen = _chosen(config, learner, states, number, epochs)
+    by_lot = learner.draw_lots(chosen, number, rules.eligible(config, epochs))
+    arms = np.sort(np.concatenate([chosen, by_lot]))
+    duels = learner.duels(states, arms, number)
+    return Epoch(learner.episode, number, states, arms, by_lot=by_lot, duels=duels)
+
+
+def _chosen(
+    config: StudyConfig, learner: Learner, states: IntArray, number: int, epochs: Sequence[Epoch]
+) -> IntArray:
+    """The arms of a list, without those drawn by lot."""
+    lists = [epoch.arms for epoch in epochs if epoch.episode == learner.episode]
+    chances, may = _chances(learner, states, epochs), rules.eligible(config, epochs)
+    return learner.activate(states, number, chances, may, lists)
+
+
+def _chances(learner: Learner, states: IntArray, epochs: Sequence[Epoch]) -> FloatArray | None:
+    """The probability of each state [N, S] where some are unknown."""
+    if not (states == UNKNOWN).any() or learner.dynamics is None:
+        return None
+    return known_states.likely_states(states, epochs, learner.present, learner.dynamics.mean)
+
+
+def in_line(
+    config: StudyConfig, learner: Learner, epoch: Epoch, epochs: Sequence[Epoch]
+) -> IntArray:
+    """The arms that may be on the list of an epoch, in the order in which the plan helps them.
+
+    epochs: all before it, as corrected by now
+    """
+    urgency = learner.standing(epoch.states, _chances(learner, epoch.states, epochs))
+    order = np.argsort(-(urgency + learner.tie_keys[epoch.epoch]), kind="stable")
+    may = rules.eligible(config, epochs)
+    here = learner.present if may is None else learner.present & may
+    return order[here[order]]
+
+
+def places_by_answers(
+    config: StudyConfig, learner: Learner, epoch: Epoch, epochs: Sequence[Epoch]
+) -> int | None:
+    """How many places of a list the answers since the last plan changed; None if not known."""
+    other = learner.without_new_answers()
+    if other is None:
+        return None
+    without = _chosen(config, other, epoch.states, epoch.epoch, epochs)
+    return len(np.setdiff1d(np.setdiff1d(epoch.arms, epoch.by_lot), without))
+
+
+def change_list(epoch: Epoch, line: IntArray, removed: set[int], added: set[int]) -> IntArray:
+    """The list of an epoch after its owner took arms off and put arms on, in order.
+
+    The next in line fill the places that become free. Where more are put on, the least urgent
+    make room, except those whom the owner put on and those drawn by lot.
+    line: as `in_line` gives it
+    """
+    on, off = (set(), set()) if epoch.own is None else _sets(epoch.own.on, epoch.own.off)
+    [drawn] = _sets(epoch.by_lot)
+    listed = set(epoch.listed.tolist()) - removed | added
+    for arm in reversed(line.tolist()):
+        if len(listed) > len(epoch.arms) and arm in listed - on - added - drawn:
+            listed.remove(arm)
+    for arm in line.tolist():
+        if len(listed) < len(epoch.arms) and arm not in listed | off | removed:
+            listed.add(arm)
+    return np.array(sorted(listed), dtype=np.int64)
+
+
+def _sets(*arms: IntArray) -> list[set[int]]:
+    return [set(some.tolist()) for some in arms]
+
+
+def planned_learner(config: StudyConfig, arrays: Arrays) -> Learner:
+    """The learner with the plan that `arrays` hold, and no counts."""
+    learner = learner_of(config)
+    learner.restore(learner.state() | arrays)
+    return learner
+
+
+def random_value(learner: Learner) -> float:
+    """The reward per epoch of helping any B arms, by the beliefs that the plan was made with.
+
+    A lower bar than the plan's own value, which may choose the best rows of the box.
+    """
+    here = learner.present
+    share = learner.budget / int(here.sum())
+    P = learner.known_dynamics().mean[here]
+    rows = (1 - share) * P[:, :, WAIT] + share * P[:, :, ACT]  # [N, S, S']
+    # The stationary distribution d: d (P - 1) = 0 and sum d = 1, the last replacing one column.
+    S = learner.n_states
+    system = rows - np.eye(S)
+    system[:, :, -1] = 1.0
+    right = np.zeros((len(P), S, 1))
+    right[:, -1] = 1.0
+    stay = np.linalg.solve(system.transpose(0, 2, 1), right)[..., 0]
+    rewards = learner.rewards()[here]
+    pay = share * rewards[:, :, ACT]
+    if learner.pays == "all":
+        pay = pay + (1 - share) * rewards[:, :, WAIT]
+    return float((stay * pay).sum())
+
+
+def first_round_duels(config: StudyConfig) -> IntArray:
+    """The duels of a first round [K, 4], about all arms that are present in the beginning."""
+    return learner_of(config).first_round(known_states.first_states(config), config.sitting)

@@ -1,20 +1,28 @@
-"""What a person does beside answering: come in, look back, change an answer, tell the owner."""
+"""What annotators do beside answering: arrive, look back, change an answer, flag a duel."""
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from dopl_core.studies import schema, statements
-from dopl_core.studies.arrays import unpack_arms
-from dopl_core.studies.asking import answered, sides_of
-from dopl_core.studies.config import StudyConfig, check_text
-from dopl_core.studies.reading import Record, config_of, present_epoch, study_row
-from dopl_core.studies.replies import Side, name_of
-from dopl_core.studies.store import Store, StudyError
-from dopl_core.studies.turn import Turn, take_turn
-from dopl_core.studies.vocabulary import ANSWERS, LEARNT
+from dopl_core.studies.collect.duels import (
+    check_outcome,
+    count_answers,
+    read_impression,
+    sides_of,
+)
+from dopl_core.studies.collect.views import Side, name_of
+from dopl_core.studies.model.errors import StudyError
+from dopl_core.studies.model.event_bodies import Flagged
+from dopl_core.studies.model.event_kinds import read_body
+from dopl_core.studies.model.names import check_text
+from dopl_core.studies.model.outcomes import ANSWERS, LEARNT
+from dopl_core.studies.model.safe_csv import printable
+from dopl_core.studies.store import inserts, queries, tables
+from dopl_core.studies.store.database import Store
+from dopl_core.studies.store.queries import ImpressionRow
+from dopl_core.studies.store.study_reader import StudyReader, read_study
+from dopl_core.studies.store.transaction import StudyTransaction, write_study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 LONGEST_COMMENT = 500
 
 _SECONDS = 7.0  # to an answer, as long as nobody has given any
-_i, _d, _e = schema.impressions.c, schema.duels.c, schema.events.c
+_i, _d, _e = tables.impressions.c, tables.duels.c, tables.events.c
 
 
 @dataclass(frozen=True)
@@ -62,11 +70,10 @@ class RoundEnd:
 
 def arrival(store: Store, study: str, annotator: str) -> Arrival | None:
     """What to tell somebody who was never here; None for all others."""
-    with store.read() as connection:
-        row = study_row(connection, study)
-        config = config_of(store, connection, row)
+    with read_study(store, study) as reader:
+        config, row, connection = reader.config, reader.row, reader.connection
         who = {"at_study": study, "annotator": annotator.strip()}
-        if connection.execute(statements.PERSON, who).first() is not None:
+        if connection.execute(queries.PERSON, who).first() is not None:
             return None
         took = sa.select(_i.response_ms).where(_i.study == study, _i.response_ms.is_not(None))
         last = connection.execute(took.order_by(_i.id.desc()).limit(101)).scalars().all()
@@ -77,19 +84,18 @@ def arrival(store: Store, study: str, annotator: str) -> Arrival | None:
 
 def own_answers(store: Store, study: str, annotator: str, last: int = 10) -> list[Own]:
     """A person's last answers, the newest first; practice and repeats aside."""
-    with store.read() as connection:
-        row = study_row(connection, study)
-        config = config_of(store, connection, row)
-        query = statements.LAST.where(_d.purpose.in_(LEARNT)).limit(last)
-        given = connection.execute(query, {"study": study, "annotator": annotator.strip()}).all()
+    with read_study(store, study) as reader:
+        query = queries.LAST.where(_d.purpose.in_(LEARNT)).limit(last)
+        who = {"study": study, "annotator": annotator.strip()}
+        given = map(ImpressionRow._make, reader.connection.execute(query, who))
         return [
             Own(
                 shown.id,
-                *sides_of(store, connection, study, config, shown),
+                *sides_of(reader, shown),
                 shown.episode,
                 shown.epoch,
-                shown.outcome,
-                can_change=_can_change(row, shown),
+                shown.outcome or "",
+                can_change=_can_change(reader, shown),
             )
             for shown in given
         ]
@@ -100,57 +106,58 @@ def change(store: Store, impression: int, annotator: str, outcome: str) -> bool:
 
     In the log the answer is taken back, and given anew.
     """
-    with take_turn(store, impression=impression) as turn:
-        if outcome not in turn.config.outcomes:
-            allowed = ", ".join(turn.config.outcomes)
-            raise StudyError(f'answer "{outcome}" is not one of {allowed}')
-        shown = _of_person(turn, impression, annotator)
-        if shown.outcome not in ANSWERS or not _can_change(turn, shown):
+    with write_study(store, impression=impression) as tx:
+        check_outcome(tx, outcome)
+        shown = _of_person(tx, impression, annotator)
+        if shown.outcome not in ANSWERS or not _can_change(tx, shown):
             return False
         if shown.outcome != outcome:
             about = {"annotator": annotator, "impression": impression, "duel": shown.duel}
-            turn.append("undone", outcome=shown.outcome, **about)
-            said = {"outcome": outcome, "answered_at": turn.now}
-            turn.run(statements.CHANGE, at_impression=impression, **said)
-            answered(turn, annotator, 0, impression)
-            turn.append("answered", outcome=outcome, **about)
+            tx.append("undone", outcome=shown.outcome, **about)
+            said = {"outcome": outcome, "answered_at": tx.now}
+            tx.run(queries.CHANGE, at_impression=impression, **said)
+            count_answers(tx, annotator, 0, impression)
+            times = (shown.response_ms, shown.trip_ms, shown.narrow)
+            body = inserts.about_cards(shown, shown.session, *times)
+            tx.append("answered", body, outcome=outcome, **about)
         return True
 
 
 def flag(store: Store, impression: int, annotator: str, comment: str, arm: str = "") -> None:
     """Tell the owner that something is wrong with a duel; arm: the id of the one it is about."""
-    comment = comment.strip()
     check_text("the comment", comment)
-    if not comment or len(comment) > LONGEST_COMMENT:
+    comment = printable(comment)  # in one line: the next would look like another person's
+    if not comment:
+        raise StudyError("Please write what is wrong")
+    if len(comment) > LONGEST_COMMENT:
         raise StudyError(
-            f"the comment has {len(comment)} characters: 1 to {LONGEST_COMMENT} needed"
+            f"Please use at most {LONGEST_COMMENT} characters: you have {len(comment)}"
         )
-    with take_turn(store, impression=impression) as turn:
-        shown = _of_person(turn, impression, annotator)
-        if arm and arm not in {turn.config.arms[n].id for n in (shown.left_arm, shown.right_arm)}:
+    with write_study(store, impression=impression) as tx:
+        shown = _of_person(tx, impression, annotator)
+        if arm and arm not in {tx.config.arms[n].id for n in (shown.left_arm, shown.right_arm)}:
             raise StudyError(f'"{arm}" is in another duel')
         about = {"annotator": annotator, "impression": impression, "duel": shown.duel}
-        turn.append("flagged", body={"comment": comment, "arm": arm}, **about)
+        tx.append("flagged", Flagged(comment, arm), **about)
 
 
 def flags(store: Store, study: str) -> "pd.DataFrame":
     """What people have told the owner, the newest first: when, who, of which duel and arm, what."""
     import pandas as pd
 
-    with store.read() as connection:
-        row = study_row(connection, study)
-        config = config_of(store, connection, row)
+    with read_study(store, study) as reader:
+        config = reader.config
         query = (
             sa.select(_e.at, _e.annotator, _e.body, _d.left_arm, _d.right_arm)
-            .join_from(schema.events, schema.duels, _e.duel == _d.id)
+            .join_from(tables.events, tables.duels, _e.duel == _d.id)
             .where(_e.study == study, _e.kind == "flagged")
             .order_by(_e.seq.desc())
         )
-        told = connection.execute(query).all()
+        told = reader.connection.execute(query).all()
     rows = [
-        (at, who, config.arms[left].id, config.arms[right].id, said["arm"], said["comment"])
+        (at, who, config.arms[left].id, config.arms[right].id, said.arm, said.comment)
         for at, who, body, left, right in told
-        for said in [json.loads(body)]
+        for said in [read_body("flagged", body)]
     ]
     columns = ["at", "annotator", "left_arm", "right_arm", "about", "comment"]
     frame = pd.DataFrame(rows, columns=columns)
@@ -160,38 +167,38 @@ def flags(store: Store, study: str) -> "pd.DataFrame":
 
 def round_end(store: Store, study: str, annotator: str) -> RoundEnd:
     """What came of the round before this one."""
-    with store.read() as connection:
-        row = study_row(connection, study)
-        config = config_of(store, connection, row)
+    with read_study(store, study) as reader:
+        config, row, connection = reader.config, reader.row, reader.connection
         own = (
             sa.select(sa.func.count())
-            .select_from(schema.impressions.join(schema.duels, _i.duel == _d.id))
+            .select_from(tables.impressions.join(tables.duels, _i.duel == _d.id))
             .where(_i.study == study, _i.annotator == annotator.strip())
             .where(_d.episode == row.episode - 1, _d.purpose.in_(LEARNT), _i.outcome.in_(ANSWERS))
         )
-        p = schema.plans.c
+        p = tables.plans.c
         plan = sa.select(p.changed).where(p.study == study, p.plan == row.episode)
         changed = connection.execute(plan).scalar() or 0.0
-        listed = _listed(connection, config, row)
+        listed = _listed(reader)
         decisions = config.n_arms * config.n_states
         count = int(connection.execute(own).scalar_one())
     return RoundEnd(count, round(changed * decisions), decisions, listed)
 
 
-def _listed(connection: sa.Connection, config: StudyConfig, row: Record) -> list[str]:
-    if row.episode == 0:
+def _listed(reader: StudyReader) -> list[str]:
+    if reader.row.episode == 0:
         return []
-    arms = unpack_arms(present_epoch(connection, config, row).arms).tolist()
-    return [name_of(config, config.arms[n]) for n in arms]
+    arms = reader.present_epoch().listed.tolist()
+    return [name_of(reader.config, reader.config.arms[n]) for n in arms]
 
 
-def _can_change(row: Record | Turn, shown: Record) -> bool:
-    """A plan has not used it, and there will be one that does."""
+def _can_change(reader: StudyReader, shown: ImpressionRow) -> bool:
+    """Whether no plan has used the answer, and one will."""
+    row = reader.row
     return shown.purpose in LEARNT and shown.episode == row.episode and row.status != "closed"
 
 
-def _of_person(turn: Turn, impression: int, annotator: str) -> Record:
-    shown = turn.run(statements.IMPRESSION, impression=impression).one()
+def _of_person(tx: StudyTransaction, impression: int, annotator: str) -> ImpressionRow:
+    shown = read_impression(tx, impression)
     if shown.annotator != annotator:
         raise StudyError(f"impression {impression} was shown to somebody else")
     return shown

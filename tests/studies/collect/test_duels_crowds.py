@@ -9,16 +9,17 @@ import crowds
 import pytest
 from playing import check_replay, clinic, cpap
 
-from dopl_core.studies import archive, service
-from dopl_core.studies.rehearse import Habits, rehearse
+from dopl_core import studies
+from dopl_core.studies.operate.rehearsal import Habits, rehearse
+from dopl_core.studies.store import log_reader
 
 pytestmark = pytest.mark.long
 
 
 def test_fifty_annotators_give_five_thousand_answers(url: str, tmp_path: Path) -> None:
-    store = service.open_store(url)
+    store = studies.open_store(url)
     config = cpap(budget=10, horizon=25, ratings=2, ties_allowed=True, lease_seconds=30)
-    study = service.create_study(store, config)
+    study = studies.create_study(store, config)
     notes = [tmp_path / "notes 0", tmp_path / "notes 1"]
     started = [
         crowds.crowd(url, study, notes[n], first=1 + 25 * n, annotators=25, answers=2500, seed=n)
@@ -30,16 +31,16 @@ def test_fifty_annotators_give_five_thousand_answers(url: str, tmp_path: Path) -
     acknowledged = crowds.noted(notes)
     assert len(acknowledged) == 5000
     crowds.check(store, study, acknowledged)
-    assert len(service.annotators(service.answers(store, study))) == 50
+    assert len(studies.annotators(studies.answers(store, study))) == 50
     store.close()
 
 
 def test_killed_at_random_moments_under_load(url: str, tmp_path: Path) -> None:
     """Each time every acknowledged answer is there, and the study goes on."""
     kills = 50 if url.startswith("sqlite") else 15
-    store = service.open_store(url)
+    store = studies.open_store(url)
     config = cpap(budget=4, horizon=3, ratings=2, ties_allowed=True, lease_seconds=0.2)
-    study = service.create_study(store, config)
+    study = studies.create_study(store, config)
     notes, rng = tmp_path / "notes", random.Random(5)
     dead = 0
     for kill in range(kills):
@@ -50,7 +51,7 @@ def test_killed_at_random_moments_under_load(url: str, tmp_path: Path) -> None:
         process.kill()
         process.join()
         dead += process.exitcode == -9
-        assert service.get_study(store, study).answers >= len(crowds.noted([notes]))
+        assert studies.get_study(store, study).answers >= len(crowds.noted([notes]))
     assert dead == kills
     acknowledged = crowds.noted([notes])
     assert len(acknowledged) > 2 * kills
@@ -66,9 +67,9 @@ def test_an_owner_killed_twenty_times_loses_nothing_that_was_acknowledged(
     url: str, tmp_path: Path
 ) -> None:
     """Reports, corrections, people who come and go, answers: all there, each once, to the bit."""
-    store = service.open_store(url)
+    store = studies.open_store(url)
     rules = {"horizon": 1, "answers": 5, "lease_seconds": 0.2, "confidence": "calibrated"}
-    study = service.create_study(store, clinic(**rules))
+    study = studies.create_study(store, clinic(**rules))
     notes, rng = tmp_path / "notes", random.Random(7)
     for kill in range(20):
         before = crowds.lines(notes)
@@ -78,7 +79,7 @@ def test_an_owner_killed_twenty_times_loses_nothing_that_was_acknowledged(
         process.kill()
         process.join()
         assert process.exitcode == -9
-    history = archive.read(store, study)
+    history = log_reader.read_log(store, study)
     kinds = [event.kind for event in history.events]
     acknowledged = [line.split() for line in notes.read_text().splitlines()]
     weeks = [int(what[1]) for what in acknowledged if what[0] == "reported"]
@@ -93,8 +94,8 @@ def test_an_owner_killed_twenty_times_loses_nothing_that_was_acknowledged(
     assert len(weeks) > 5
     assert joined
     check_replay(store, study)
-    content = service.export_bundle(store, study)
-    service.delete_study(store, study)
-    service.import_bundle(store, content)
-    assert service.export_bundle(store, study) == content
+    content = studies.export_bundle(store, study)
+    studies.delete_study(store, study)
+    studies.import_bundle(store, content)
+    assert studies.export_bundle(store, study) == content
     store.close()

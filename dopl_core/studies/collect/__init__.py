@@ -1,0 +1,1 @@
+"""What annotators do: get a duel, answer it, look back, practise."""

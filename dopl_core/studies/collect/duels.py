@@ -1,0 +1,362 @@
+"""The path of a click: what an annotator is shown next, and what happens with the answer."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from dopl_core.studies.collect import participants
+from dopl_core.studies.collect.practice import better_side
+from dopl_core.studies.collect.views import Ask, Finished, Receipt, Side, Waiting, side_of
+from dopl_core.studies.model.errors import StudyError
+from dopl_core.studies.model.names import check_person, participant_name
+from dopl_core.studies.model.outcomes import LEARNT
+from dopl_core.studies.store import inserts, queries
+from dopl_core.studies.store.database import Store
+from dopl_core.studies.store.queries import DuelRow, ImpressionRow
+from dopl_core.studies.store.study_reader import StudyReader
+from dopl_core.studies.store.transaction import StudyTransaction, write_study
+
+PLANNER_LEASE = 6.0  # seconds, renewed while a plan is made: a killed planner is soon replaced
+TOO_FAST_MS = 300  # a click sooner than this after a duel is shown was meant for the one before
+
+_MOST_SHOWN = 20_000  # impressions whose study a process remembers
+_SESSION_MS = 30 * 60 * 1000  # a longer pause begins a new session
+
+
+def next_duel(
+    store: Store, study: str, annotator: str, participant: str = ""
+) -> Ask | Waiting | Finished:
+    """What to show this person now; somebody new joins by this call.
+
+    In this order: the duel that they have open, practice, a repeat or a plain duel if one is due,
+    the first duel of the queue that they have not rated and that has a rating left.
+    participant: the id that a panel gave them; they are then the participant with this id of the
+        link `annotator`, and names.participant_name is their own name
+    """
+    with write_study(store, study, durable=False) as tx:
+        person = _Person(tx, annotator, participant)
+        quota = tx.config.quota
+        if tx.row.status == "closed" or tx.is_over:
+            return Finished(person.own, code=person.code)
+        if 0 < quota <= person.own:
+            return Finished(person.own, "quota", person.code)
+        if 0 < 2 * quota <= person.answers:
+            return Finished(person.own, "skips")
+        if tx.row.status == "paused":
+            return _waiting(tx, person, "paused")
+        latest = tx.now + int(1000 * tx.config.lease_seconds)
+        release(tx, queries.OVERDUE, study=study, now=tx.now, latest=latest)
+        for find in (_open, _practice, _repeat, _gold, _queued):
+            found = find(tx, person)
+            if found is not None:
+                return _ask(tx, person, *found)
+        if tx.row.given < tx.row.asked:
+            return _waiting(tx, person, "others")
+        return _waiting(tx, person, "plan" if tx.plan_due else "owner")
+
+
+def answer(
+    store: Store,
+    impression: int,
+    outcome: str,
+    *,
+    response_ms: int | None = None,
+    trip_ms: int | None = None,
+    narrow: bool | None = None,
+    too_fast_ms: int = TOO_FAST_MS,
+) -> Receipt:
+    """Save an answer: left, right, skip, or tie where the study allows it.
+
+    response_ms, trip_ms, narrow: see log_values.Impression
+    """
+    times = {"response_ms": response_ms, "trip_ms": trip_ms}
+    for what, took in times.items():
+        if took is not None and took < 0:
+            raise StudyError(f"{what} is {took}: it cannot be negative")
+    with write_study(store, impression=impression) as tx:
+        check_outcome(tx, outcome)
+        shown = read_impression(tx, impression)
+        if shown.outcome is not None and shown.outcome != "expired":
+            return Receipt("already", tx.plan_due)
+        if 0 <= tx.now - shown.shown_at < too_fast_ms:  # negative where the clock was put back
+            return Receipt("too_fast", tx.plan_due)
+        about = {"annotator": shown.annotator, "impression": impression, "duel": shown.duel}
+        counts = shown.purpose in LEARNT
+        if counts and not _count(tx, shown):
+            tx.append("refused", outcome=outcome, **about)
+            return Receipt("taken", tx.plan_due)
+        said = {w: None if t is None else min(int(t), 2**31 - 1) for w, t in times.items()}
+        said["narrow"] = None if narrow is None else int(narrow)
+        saved = {"at_impression": impression, "outcome": outcome, "answered_at": tx.now}
+        tx.run(queries.ANSWER, **saved, **said)
+        count_answers(tx, shown.annotator, int(counts), impression)
+        body = inserts.about_cards(shown, shown.session, *said.values())
+        tx.append("answered", body, outcome=outcome, **about)
+        late = shown.outcome == "expired" or shown.expires_at < tx.now
+        return Receipt("late" if late else "saved", tx.plan_due)
+
+
+def undo(store: Store, study: str, annotator: str) -> Ask | None:
+    """Take back this person's last answer and show its duel again.
+
+    None where there is none, or where a plan has used it.
+    """
+    with write_study(store, study) as tx:
+        person = _Person(tx, annotator)
+        last, name = person.undoable, person.name
+        if last is None or tx.row.status == "closed":
+            return None
+        tx.run(queries.CLOSE, at_impression=last.id, outcome="undone")
+        counts = last.purpose in LEARNT
+        if counts:
+            tx.run(queries.COUNT, duel=last.duel, more_given=-1, more_held=0)
+            # Where the round of the answer is over, the present round asks for it again.
+            if tx.row.given > 0:
+                tx.row.given -= 1
+            else:
+                tx.row.asked += 1
+        about = {"annotator": name, "impression": last.id, "duel": last.duel}
+        tx.append("undone", outcome=last.outcome, **about)
+        before = tx.run(queries.BEFORE, study=study, annotator=name).scalar()
+        count_answers(tx, name, -int(counts), before)
+        shown = _show(tx, person, _duel_of(last))
+        return _ask(tx, _Person(tx, name), *shown)
+
+
+def skip_practice(store: Store, study: str, annotator: str) -> None:
+    """Show this person no more practice duels."""
+    with write_study(store, study) as tx:
+        person = _Person(tx, annotator)
+        if not person.practised:
+            name = person.name
+            tx.run(queries.PRACTISED, at_study=study, annotator=name)
+            tx.run(queries.SKIP_OPEN_PRACTICE, at_study=study, at_annotator=name, now=tx.now)
+            tx.append("practice_skipped", annotator=name)
+
+
+class _Person:
+    """An annotator in a transaction, added if new, and what they answered last."""
+
+    def __init__(self, tx: StudyTransaction, name: str, participant: str = "") -> None:
+        name, link = name.strip(), name.strip()
+        if participant:
+            name = participant_name(link, participant)
+        elif not name.isprintable():  # ordinary names are checked when they are new
+            name = check_person(name)
+        row = tx.run(queries.PERSON, at_study=tx.id, annotator=name).one_or_none()
+        if row is None:
+            participants.join(tx, name, link, participant)
+            row = tx.run(queries.PERSON, at_study=tx.id, annotator=name).one()
+        self.name, self.practised = name, bool(row.practised)
+        self.answers: int = row.answers
+        self.repeats: int = row.repeats
+        self.link, self.participant = row.link, row.participant
+        # own: the answers that count for the quota
+        self.own, self.code = self.answers, ""
+        self.lease = tx.config.lease_seconds
+        if self.participant:
+            self.own, self.code = participants.earned(tx, row)
+        self.last = None if row.last is None else read_impression(tx, row.last)
+        # An answer that a plan has used cannot be taken back.
+        used = self.last and self.last.purpose in LEARNT and self.last.episode != tx.row.episode
+        self.undoable = None if used else self.last
+
+    def session(self, now: int) -> int:
+        """The number of this session: a long pause begins the next."""
+        if self.last is None:
+            return 1
+        paused = now - (self.last.answered_at or now) > _SESSION_MS
+        return self.last.session + int(paused)
+
+
+# --- where next_duel looks, in its order: the impression's id and its duel, or None
+
+Found = tuple[int, DuelRow] | None
+
+
+def _open(tx: StudyTransaction, person: _Person) -> Found:
+    row = tx.run(queries.OPEN, study=tx.id, annotator=person.name).one_or_none()
+    return None if row is None else (row.id, _duel_of(ImpressionRow._make(row)))
+
+
+def _practice(tx: StudyTransaction, person: _Person) -> Found:
+    if person.practised:
+        return None
+    who = {"study": tx.id, "annotator": person.name}
+    found = tx.run(queries.PRACTICE, episode=0, **who).one_or_none()
+    if found is None:
+        tx.run(queries.PRACTISED, at_study=tx.id, annotator=person.name)
+        return None
+    return _show(tx, person, DuelRow._make(found))
+
+
+def _repeat(tx: StudyTransaction, person: _Person) -> Found:
+    """One of the person's own duels again, sides swapped; it measures them and is not learnt.
+
+    Never two in a row, even where somebody has many answers when others join or the rate changes.
+    """
+    every, last = tx.config.repeat_every, person.last
+    if not every or person.answers % every or person.answers < every * (person.repeats + 1):
+        return None
+    who = {"study": tx.id, "annotator": person.name}
+    if (last and last.purpose == "repeat") or tx.run(queries.OTHERS, **who).first() is None:
+        return None
+    tx.run(queries.REPEATED, at_study=tx.id, annotator=person.name)
+    skip_first = every * person.repeats
+    original = tx.run(queries.TO_REPEAT, skip_first=skip_first, **who).one_or_none()
+    if original is None:
+        return None
+    return _show(tx, person, _swapped(tx, DuelRow._make(original), "repeat"))
+
+
+def _gold(tx: StudyTransaction, person: _Person) -> Found:
+    """A duel of this round whose answer is plain by its states; it measures people only."""
+    every = tx.config.gold_every
+    if not every or not person.answers or person.answers % every:
+        return None
+    who = {"study": tx.id, "annotator": person.name}
+    if person.answers < every * (tx.run(queries.GOLDS, **who).scalar_one() + 1):
+        return None
+    gap = plain_gap(tx.config.n_states)
+    found = tx.run(queries.GOLD, episode=tx.row.episode, gap=gap, **who).one_or_none()
+    if found is None:
+        return None
+    return _show(tx, person, _swapped(tx, DuelRow._make(found), "gold"))
+
+
+def plain_gap(n_states: int) -> int:
+    """How many states apart the two sides of a plain duel are: at least two thirds of the range."""
+    return math.ceil(2 * (n_states - 1) / 3)
+
+
+def _swapped(tx: StudyTransaction, duel: DuelRow, purpose: str) -> DuelRow:
+    """The same duel with its sides swapped, for another purpose and for anybody."""
+    place = (duel.episode, duel.epoch, duel.number)
+    sides = (duel.right_arm, duel.right_state, duel.left_arm, duel.left_state)
+    again = inserts.duel(tx.id, place, purpose, sides, ratings=0)
+    if tx.run(queries.DUEL_AT, **again).scalar() is None:
+        tx.run(queries.NEW_DUEL, **again)
+    return DuelRow._make(tx.run(queries.DUEL_AT, **again).one())
+
+
+def _queued(tx: StudyTransaction, person: _Person) -> Found:
+    if person.link:  # a participant
+        lease = participants.lease_seconds(tx, person.link, has_answered=person.answers > 0)
+        if lease is None:
+            return None
+        person.lease = lease
+    where = {"study": tx.id, "annotator": person.name, "episode": tx.row.episode}
+    found = tx.run(queries.QUEUED, **where).one_or_none()
+    return None if found is None else _show(tx, person, DuelRow._make(found))
+
+
+# --- the steps that they share
+
+
+def check_outcome(tx: StudyTransaction, outcome: str) -> None:
+    """Refuse an answer that the study does not allow."""
+    if outcome not in tx.config.outcomes:
+        allowed = ", ".join(tx.config.outcomes)
+        raise StudyError(f'answer "{outcome}" is not one of {allowed}')
+
+
+def read_impression(tx: StudyTransaction, impression: int) -> ImpressionRow:
+    return ImpressionRow._make(tx.run(queries.IMPRESSION, impression=impression).one())
+
+
+def _duel_of(shown: ImpressionRow) -> DuelRow:
+    place = (shown.episode, shown.epoch, shown.number, shown.purpose)
+    sides = (shown.left_arm, shown.left_state, shown.right_arm, shown.right_state)
+    return DuelRow(shown.duel, *place, *sides)
+
+
+def _show(tx: StudyTransaction, person: _Person, duel: DuelRow) -> tuple[int, DuelRow]:
+    """Lease a duel to a person: a new impression, or their own expired one again."""
+    lease = int(1000 * person.lease)
+    if duel.impression is None:
+        who = (person.name, person.session(tx.now))
+        new = inserts.impression(
+            tx.id, duel.duel, *who, tx.now, lease, participant=person.participant
+        )
+        impression = int(tx.run(queries.SHOW, **new).scalar_one())
+    else:
+        impression = duel.impression
+        until = {"shown_at": tx.now, "expires_at": tx.now + lease}
+        tx.run(queries.SHOW_AGAIN, at_impression=impression, **until)
+    if duel.purpose in LEARNT:
+        tx.run(queries.COUNT, duel=duel.duel, more_given=0, more_held=1)
+    about = {"annotator": person.name, "impression": impression, "duel": duel.duel}
+    tx.append("shown", inserts.about_cards(duel), **about)
+    if len(tx.store.shown_in) >= _MOST_SHOWN:
+        tx.store.shown_in.clear()
+    tx.store.shown_in[impression] = tx.id  # whose turn the answer waits for
+    return impression, duel
+
+
+def _count(tx: StudyTransaction, shown: ImpressionRow) -> bool:
+    """Count a rating, if its duel still asks for one; leases of others on the last one end.
+
+    In an observed world an answer to a duel of last week still counts, in the next plan. A
+    simulated one is played episode by episode.
+    """
+    this_round = shown.episode == tx.row.episode
+    if shown.given >= shown.ratings or not (this_round or tx.config.world == "observed"):
+        return False
+    own = 1 if shown.outcome is None else 0
+    tx.run(queries.COUNT, duel=shown.duel, more_given=1, more_held=-own)
+    tx.row.given += this_round
+    if shown.given + 1 == shown.ratings and shown.held > own:
+        release(tx, queries.HELD_BY_OTHERS, duel=shown.duel, impression=shown.id)
+    return True
+
+
+def release(tx: StudyTransaction, query: Any, **where: Any) -> None:
+    """End the leases of duels that were shown and not answered."""
+    for row in tx.run(query, **where).all():
+        tx.run(queries.CLOSE, at_impression=row.id, outcome="expired")
+        if row.purpose in LEARNT:
+            tx.run(queries.COUNT, duel=row.duel, more_given=0, more_held=-1)
+        tx.append("expired", annotator=row.annotator, impression=row.id, duel=row.duel)
+
+
+def count_answers(tx: StudyTransaction, annotator: str, more: int, last: int | None) -> None:
+    """Count a person's answers; last: the impression that can be undone now."""
+    tx.run(queries.ANSWERED, at_study=tx.id, annotator=annotator, more=more, impression=last)
+
+
+def _ask(tx: StudyTransaction, person: _Person, impression: int, duel: DuelRow) -> Ask:
+    left, right = sides_of(tx, duel)
+    plain = (left.number, left.state_number, right.number, right.state_number)
+    return Ask(
+        impression=impression,
+        duel=duel.duel,
+        purpose=duel.purpose,
+        left=left,
+        right=right,
+        episode=duel.episode,
+        epoch=duel.epoch,
+        done=tx.row.given,
+        total=tx.row.asked,
+        own=person.own,
+        can_undo=person.undoable is not None,
+        expected=better_side(tx.config, plain) if duel.purpose == "practice" else "",
+    )
+
+
+def sides_of(reader: StudyReader, duel: DuelRow | ImpressionRow) -> tuple[Side, Side]:
+    """What was known of the two sides of a duel when it was asked."""
+    known: Mapping[str, dict[str, str]] = {}
+    if reader.config.world == "observed":
+        known = reader.reported_columns(duel.episode, duel.epoch)
+    return (
+        side_of(reader.config, duel.left_arm, duel.left_state, known),
+        side_of(reader.config, duel.right_arm, duel.right_state, known),
+    )
+
+
+def _waiting(
+    tx: StudyTransaction, person: _Person, reason: Literal["others", "plan", "owner", "paused"]
+) -> Waiting:
+    due = tx.plan_due and not tx.planning(PLANNER_LEASE)
+    undoable = person.undoable is not None
+    return Waiting(reason, due, tx.row.given, tx.row.asked, person.own, undoable)

@@ -1,7 +1,7 @@
-"""Simulated annotators play a study through the real service: to try it before people come.
+"""Rehearsals: simulated annotators answer a study through the real service, to try it out.
 
-They think, slip and walk away. In a simulated world they answer as its bandit says, in an observed
-one the better state is likelier to win, and the owner's reports are made up too.
+They think, make mistakes and walk away. In a simulated world they answer by its true rewards. In an
+observed one the better state is more likely to win, and the owner's reports are simulated too.
 """
 
 import threading
@@ -14,24 +14,27 @@ import sqlalchemy as sa
 
 from dopl_core.learning.bandit import FloatArray
 from dopl_core.learning.streams import Stream, generator
-from dopl_core.studies import asking, catalogue, insights, owner, running, schema
-from dopl_core.studies.config import StudyConfig, bandit_of
-from dopl_core.studies.replies import Ask, Finished, Receipt, Waiting
-from dopl_core.studies.store import Store, StudyError
+from dopl_core.studies.collect import duels
+from dopl_core.studies.collect.views import Ask, Finished, Receipt, Waiting
+from dopl_core.studies.model.errors import LockedError, StudyError
+from dopl_core.studies.model.study_config import StudyConfig, bandit_of
+from dopl_core.studies.operate import lifecycle, planning, present, reports
+from dopl_core.studies.store import tables
+from dopl_core.studies.store.database import Store
 from dopl_core.world import bradley_terry
 
-NAME = "rehearsal"  # annotators are called rehearsal 1, rehearsal 2, ...
+NAME = "rehearsal"  # the annotators are named rehearsal 1, rehearsal 2, ...
 
-_POLL = 0.01, 0.2  # least and most seconds between looks at a study that has nothing to show
+_POLL = 0.01, 0.2  # least and most seconds between polls while there is nothing to answer
 
 
 @dataclass(frozen=True)
 class Habits:
-    """How simulated annotators behave; shares are of the duels that they are shown.
+    """How simulated annotators behave; shares are of the duels shown to them.
 
     think_seconds: mean time to an answer, 0 for full speed
     slips: share answered at random;  skips, ties: share skipped, or tied where allowed
-    walk_aways: share left unanswered until the lease has run out
+    walk_aways: share left unanswered until the lease expires
     """
 
     think_seconds: float = 0.0
@@ -42,18 +45,18 @@ class Habits:
 
     def __post_init__(self) -> None:
         if not self.think_seconds >= 0:
-            raise StudyError(f"think_seconds is {self.think_seconds}: it cannot be negative")
+            raise StudyError(f"think_seconds is {self.think_seconds}: it must be 0 or more")
         for what in ("slips", "skips", "ties", "walk_aways"):
             if not 0 <= getattr(self, what) <= 1:
-                raise StudyError(f"{what} is {getattr(self, what)}: a share from 0 to 1 needed")
+                raise StudyError(f"{what} is {getattr(self, what)}: it must be a share from 0 to 1")
 
 
 @dataclass
 class Rehearsal:
-    """What a rehearsal did.
+    """Counts and times of a rehearsal.
 
-    answers: acknowledged, practice and repeats included;  statuses: of all receipts
-    plans: made by it;  click_seconds: of answer + next_duel, one a click
+    answers: acknowledged, practice and repeats included;  statuses: counts by receipt status
+    plans: plans made;  click_seconds: answer plus next_duel, one entry a click
     """
 
     answers: int = 0
@@ -76,41 +79,41 @@ def rehearse(
     on_answer: Callable[[int, str], None] | None = None,
     first: int = 1,
 ) -> Rehearsal:
-    """Play until so many answers are acknowledged, or the study has no more to ask.
+    """Simulate annotators until `answers` answers are acknowledged or nothing is left to ask.
 
-    on_answer: told each acknowledged (impression, outcome), from the annotators' threads
-    first: number of the first annotator, so that several processes can play one study
+    on_answer: called with each acknowledged (impression, outcome) from the annotators' threads
+    first: number of the first annotator, so that several processes can rehearse one study
     """
     if annotators < 1 or answers < 1:
-        raise StudyError("at least one annotator and one answer needed")
-    config = catalogue.get_study(store, study).config
-    stage = _Stage(store, study, config, answers, habits or Habits(), seed, on_answer)
-    players = [
-        threading.Thread(target=stage.play, args=(number,), daemon=True)
+        raise StudyError("a rehearsal needs at least one annotator and one answer")
+    config = lifecycle.get_study(store, study).config
+    crew = _Crew(store, study, config, answers, habits or Habits(), seed, on_answer)
+    threads = [
+        threading.Thread(target=crew.run, args=(number,), daemon=True)
         for number in range(first, first + annotators)
     ]
     started = time.perf_counter()
-    for player in players:
-        player.start()
-    for player in players:
-        player.join()
-    stage.done.seconds = time.perf_counter() - started
-    if stage.failure is not None:
-        raise stage.failure
-    return stage.done
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    crew.done.seconds = time.perf_counter() - started
+    if crew.failure is not None:
+        raise crew.failure
+    return crew.done
 
 
 def people_in(store: Store, study: str) -> list[str]:
-    """Those who have answered and are not of a rehearsal."""
-    a = schema.annotators.c
+    """Names of the real people who have answered, without simulated annotators."""
+    a = tables.annotators.c
     query = sa.select(a.name).where(a.study == study, a.answers > 0).order_by(a.name)
     with store.read() as connection:
         names = connection.execute(query).scalars().all()
     return [name for name in names if not name.startswith(f"{NAME} ")]
 
 
-class _Stage:
-    """What the players of one rehearsal share."""
+class _Crew:
+    """The simulated annotators of one rehearsal and what their threads share."""
 
     def __init__(
         self,
@@ -124,32 +127,36 @@ class _Stage:
     ) -> None:
         self.store, self.study, self.config, self.habits = store, study, config, habits
         self.seed, self.on_answer = seed, on_answer
-        self.worth = _worth(config)
+        self.rewards = _true_rewards(config)
         self.left = answers  # answers still to give
         self.done = Rehearsal()
         self.failure: Exception | None = None
         self.lock = threading.Lock()
-        self.moved = time.monotonic()  # when anything last went on
+        self.moved = time.monotonic()  # time of the last progress
 
-    def play(self, number: int) -> None:
+    def run(self, number: int) -> None:
+        """Be one annotator, in a thread of its own."""
         rng = generator(Stream.REHEARSAL, self.seed, number)
         name = f"{NAME} {number}"
         rest = _POLL[0]
         try:
-            while self.failure is None and (busy := self._sit(name, rng)) is not None:
+            while self.failure is None and (busy := self._step(name, rng)) is not None:
                 rest = _POLL[0] if busy else min(2 * rest, _POLL[1])
                 if not busy:
                     time.sleep(rest)
-        except Exception as error:  # told by the thread that started the rehearsal
+        except Exception as error:  # raised again in the thread that started the rehearsal
             self.failure = error
 
-    def _sit(self, name: str, rng: np.random.Generator) -> bool | None:
-        """One look at the study; whether there was something to do, None when it is over."""
+    def _step(self, name: str, rng: np.random.Generator) -> bool | None:
+        """One poll of the study: whether there was something to do; None at the end."""
         with self.lock:
             if self.left <= 0:
                 return None
         started = time.perf_counter()
-        found = asking.next_duel(self.store, self.study, name)
+        try:
+            found = duels.next_duel(self.store, self.study, name)
+        except LockedError:  # a person would look again, too
+            return False
         looked = time.perf_counter() - started
         if isinstance(found, Finished):
             return None
@@ -168,9 +175,15 @@ class _Stage:
             self.left -= 1
         outcome = self._choose(found, rng)
         started = time.perf_counter()
-        receipt = asking.answer(
-            self.store, found.impression, outcome, response_ms=int(1000 * thought), too_fast_ms=0
-        )
+        took = int(1000 * thought)
+        try:
+            receipt = duels.answer(
+                self.store, found.impression, outcome, response_ms=took, too_fast_ms=0
+            )
+        except LockedError:  # not saved: the same duel is shown again
+            with self.lock:
+                self.left += 1
+            return False
         self._note(found, outcome, receipt, looked + time.perf_counter() - started)
         if receipt.plan_due:
             self._advance()
@@ -192,32 +205,32 @@ class _Stage:
             return self._advance()
         if waiting.reason == "owner":
             return self._report(rng)
-        # Everybody may wait for somebody who is not here: fewer people than ratings, say.
+        # All may wait for an annotator who does not exist, as when ratings outnumber annotators.
         stuck = time.monotonic() - self.moved > 2 * self.config.lease_seconds + 1
         over = waiting.reason == "paused" or (waiting.reason == "others" and stuck)
         return None if over else False
 
     def _advance(self) -> bool:
-        made = running.advance(self.store, self.study)
+        made = planning.advance(self.store, self.study)
         with self.lock:
             self.done.plans += made
             self.moved = time.monotonic()
         return made
 
     def _report(self, rng: np.random.Generator) -> bool:
-        """Made-up moves: help makes a step up likelier."""
+        """Report simulated moves; help makes a better state more likely."""
         with self.lock:
-            if catalogue.get_study(self.store, self.study).waits_for != "owner":
+            if lifecycle.get_study(self.store, self.study).waits_for != "owner":
                 return False
-            helped = {row.arm for row in insights.epoch_list(self.store, self.study)}
+            helped = {row.arm for row in present.epoch_list(self.store, self.study)}
             labels = [state.label for state in self.config.states]
             reported: dict[str, str | None] = {}
-            for arm, state in insights.present_states(self.store, self.study).items():
+            for arm, state in present.present_states(self.store, self.study).items():
                 up, luck = 0.6 if arm in helped else 0.3, rng.random()
                 step = 1 if luck < up else -1 if luck > 0.8 else 0
                 position = labels.index(state or labels[0]) + step
                 reported[arm] = labels[min(max(position, 0), len(labels) - 1)]
-            owner.observe(self.store, self.study, reported)
+            reports.observe(self.store, self.study, reported)
             self.done.reports += 1
             self.moved = time.monotonic()
             return True
@@ -230,15 +243,15 @@ class _Stage:
             return "tie"
         left, right = ask.left, ask.right
         gap = (
-            self.worth[left.number, left.state_number]
-            - self.worth[right.number, right.state_number]
+            self.rewards[left.number, left.state_number]
+            - self.rewards[right.number, right.state_number]
         )
         chance = 0.5 if rng.random() < habits.slips else float(bradley_terry(gap))
         return "left" if rng.random() < chance else "right"
 
 
-def _worth(config: StudyConfig) -> FloatArray:
-    """What each arm-state is worth to the annotators [N, S]."""
+def _true_rewards(config: StudyConfig) -> FloatArray:
+    """The reward [N, S] of each arm-state that the simulated annotators answer by."""
     if config.world == "simulated":
         return bandit_of(config).rewards
     ladder = np.linspace(0.0, 1.0, config.n_states)

@@ -1,80 +1,80 @@
 """A study that lives: people come and go, weeks are missed, reports are wrong; nothing is lost."""
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 from playing import STATES, Clock, check_replay, clinic
 
-from dopl_core.studies import arrays, service
-from dopl_core.studies.service import Arm, Ask, Store, StudyError
+from dopl_core import studies
+from dopl_core.studies import Arm, Ask, Store, StudyError
+from dopl_core.studies.store import blobs, log_reader
 
 
 def everybody(store: Store, study: str, state: str = "Moderate") -> dict[str, str | None]:
-    return dict.fromkeys(service.present_states(store, study), state)
+    return dict.fromkeys(studies.present_states(store, study), state)
 
 
 def next_week(store: Store, study: str, **report: object) -> None:
-    service.observe(store, study, everybody(store, study), **report)  # type: ignore[arg-type]
-    assert service.advance(store, study)
+    studies.observe(store, study, everybody(store, study), **report)  # type: ignore[arg-type]
+    assert studies.advance(store, study)
 
 
 def on_the_list(store: Store, study: str) -> list[str]:
-    return [one.id for one in service.read_lists(store, study)[-1].listed]
+    return [one.id for one in studies.read_lists(store, study)[-1].listed]
 
 
 @pytest.fixture
 def study(store: Store) -> str:
     config = clinic(horizon=1, confidence="calibrated", engine="lagrangian", answers=4)
-    return service.create_study(store, config)
+    return studies.create_study(store, config)
 
 
 # --- people
 
 
 def test_newcomers_are_on_lists_from_the_next_one_on(store: Store, study: str) -> None:
-    service.join(store, study, [Arm("p5", "Eva", "ward", "Low"), Arm("p6", "Fay", "home", "")])
-    assert "p5" not in service.present_states(store, study)
+    studies.join(store, study, [Arm("p5", "Eva", "ward", "Low"), Arm("p6", "Fay", "home", "")])
+    assert "p5" not in studies.present_states(store, study)
     next_week(store, study)
-    states = service.present_states(store, study)
+    states = studies.present_states(store, study)
     assert (states["p5"], states["p6"]) == ("Low", None)
-    assert service.load_learner(store, study).n_arms == 6
+    assert studies.load_learner(store, study).n_arms == 6
     check_replay(store, study)
 
 
 def test_those_who_leave_are_on_no_list_and_in_no_duel_and_keep_their_number(
     store: Store, study: str
 ) -> None:
-    service.leave(store, study, ["p2"])
-    found = service.next_duel(store, study, "Ann")
+    studies.leave(store, study, ["p2"])
+    found = studies.next_duel(store, study, "Ann")
     while isinstance(found, Ask):
         assert "p2" not in (found.left.arm, found.right.arm)
-        service.answer(store, found.impression, "left", too_fast_ms=0)
-        found = service.next_duel(store, study, "Ann")
+        studies.answer(store, found.impression, "left", too_fast_ms=0)
+        found = studies.next_duel(store, study, "Ann")
     for _ in range(3):
         next_week(store, study)
         assert "p2" not in on_the_list(store, study)
-        assert set(service.present_states(store, study)) == {"p1", "p3", "p4"}
-    service.join(store, study, [Arm("p2", "Bo", "ward", "High", {"age": "62"})])
+        assert set(studies.present_states(store, study)) == {"p1", "p3", "p4"}
+    studies.join(store, study, [Arm("p2", "Bo", "ward", "High", {"age": "62"})])
     next_week(store, study)
-    assert service.present_states(store, study)["p2"] == "High"
-    assert service.get_study(store, study).config.arm_number("p2") == 1
+    assert studies.present_states(store, study)["p2"] == "High"
+    assert studies.get_study(store, study).config.arm_number("p2") == 1
     check_replay(store, study)
 
 
 def test_coming_and_going_that_makes_no_sense_is_refused(store: Store, study: str) -> None:
     with pytest.raises(StudyError, match='"p1" is here already'):
-        service.join(store, study, [Arm("p1", "Ada", "ward", "Low")])
+        studies.join(store, study, [Arm("p1", "Ada", "ward", "Low")])
     with pytest.raises(StudyError, match='state "Lwo" is not one of'):
-        service.join(store, study, [Arm("p9", "Ida", "ward", "Lwo")])
+        studies.join(store, study, [Arm("p9", "Ida", "ward", "Lwo")])
     with pytest.raises(StudyError, match='"p9" is not one of'):
-        service.leave(store, study, ["p9"])
-    service.leave(store, study, ["p1"])
+        studies.leave(store, study, ["p9"])
+    studies.leave(store, study, ["p1"])
     with pytest.raises(StudyError, match='"p1" has left already'):
-        service.leave(store, study, ["p1"])
-    with pytest.raises(ValueError, match=r"two at least are needed|budget"):
-        service.leave(store, study, ["p2", "p3"])
+        studies.leave(store, study, ["p1"])
+    with pytest.raises(ValueError, match=r"at least two are needed|budget"):
+        studies.leave(store, study, ["p2", "p3"])
 
 
 # --- reports
@@ -83,24 +83,24 @@ def test_coming_and_going_that_makes_no_sense_is_refused(store: Store, study: st
 def test_a_state_that_is_unknown_counts_no_move_and_is_not_asked_about(
     store: Store, study: str
 ) -> None:
-    service.observe(store, study, everybody(store, study) | {"p3": None})
-    service.advance(store, study)
-    assert service.load_learner(store, study).visits.sum() == 3
-    assert service.present_states(store, study)["p3"] is None
-    found = service.next_duel(store, study, "Ann")
+    studies.observe(store, study, everybody(store, study) | {"p3": None})
+    studies.advance(store, study)
+    assert studies.load_learner(store, study).visits.sum() == 3
+    assert studies.present_states(store, study)["p3"] is None
+    found = studies.next_duel(store, study, "Ann")
     while isinstance(found, Ask):
         assert "p3" not in (found.left.arm, found.right.arm)
-        service.answer(store, found.impression, "left", too_fast_ms=0)
-        found = service.next_duel(store, study, "Ann")
-    service.observe(store, study, {"p1": "Low"})  # the others are left out
-    service.advance(store, study)
-    entries = {one.id: one for one in service.read_lists(store, study)[-1].listed}
+        studies.answer(store, found.impression, "left", too_fast_ms=0)
+        found = studies.next_duel(store, study, "Ann")
+    studies.observe(store, study, {"p1": "Low"})  # the others are left out
+    studies.advance(store, study)
+    entries = {one.id: one for one in studies.read_lists(store, study)[-1].listed}
     for one in entries.values():
         if one.id != "p1":
             assert one.state is None
             assert one.weeks_ago == (2 if one.id == "p3" else 1)
             assert one.last_seen == "Moderate" or one.id == "p3"
-    assert service.load_learner(store, study).visits.sum() == 4
+    assert studies.load_learner(store, study).visits.sum() == 4
     check_replay(store, study)
 
 
@@ -110,28 +110,28 @@ def test_moves_are_counted_by_what_was_done_and_the_list_is_kept_too(
     listed = on_the_list(store, study)
     others = sorted({"p1", "p2", "p3", "p4"} - set(listed))
     next_week(store, study, helped=[listed[0], others[0]])
-    visits = service.load_learner(store, study).visits
+    visits = studies.load_learner(store, study).visits
     helped = {f"p{n + 1}" for n in np.flatnonzero(visits[:, :, 1].sum(axis=(1, 2)))}
     assert helped == {listed[0], others[0]}
-    first = service.read_lists(store, study)[0]
+    first = studies.read_lists(store, study)[0]
     assert [one.id for one in first.listed] == listed
     assert {one.id: one.helped for one in first.listed} == {listed[0]: True, listed[1]: False}
     assert first.listed[0].then == "Moderate"
     with pytest.raises(StudyError, match='"p9" is not one of'):
-        service.observe(store, study, {}, helped=["p9"])
+        studies.observe(store, study, {}, helped=["p9"])
     check_replay(store, study)
 
 
 def test_a_report_belongs_to_its_week(store: Store, study: str) -> None:
     """Two owners, one click each: the second is told, and records no false week."""
     report = everybody(store, study)
-    service.observe(store, study, report, week=1)
-    service.advance(store, study)
+    studies.observe(store, study, report, week=1)
+    studies.advance(store, study)
     with pytest.raises(StudyError, match="week 1 is reported already: it is week 2 that is open"):
-        service.observe(store, study, report, week=1)
+        studies.observe(store, study, report, week=1)
     with pytest.raises(StudyError, match="week 3 is to come"):
-        service.observe(store, study, report, week=3)
-    assert service.load_learner(store, study).visits.sum() == 4
+        studies.observe(store, study, report, week=3)
+    assert studies.load_learner(store, study).visits.sum() == 4
 
 
 # --- corrections
@@ -143,30 +143,30 @@ def test_a_correction_holds_in_the_next_list_and_overwrites_nothing(
     listed = on_the_list(store, study)
     next_week(store, study)
     next_week(store, study)
-    before = service.load_learner(store, study).visits
-    service.correct(store, study, 1, {"p1": "High"}, {listed[0]: False})
-    after = service.load_learner(store, study).visits
+    before = studies.load_learner(store, study).visits
+    studies.correct(store, study, 1, {"p1": "High"}, {listed[0]: False})
+    after = studies.load_learner(store, study).visits
     assert after.sum() == before.sum()
     assert after[:, :, 1].sum() == before[:, :, 1].sum() - 1
     assert after[0, :, :, 2].sum() == before[0, :, :, 2].sum() + 1  # it came to High ...
     assert after[0, 2].sum() == before[0, 2].sum() + 1  # ... and left from there
-    service.correct(store, study, 0, {"p4": "High"})  # the roster was wrong
-    assert service.load_learner(store, study).visits[3, 0].sum() == 0
+    studies.correct(store, study, 0, {"p4": "High"})  # the roster was wrong
+    assert studies.load_learner(store, study).visits[3, 0].sum() == 0
     next_week(store, study)
     check_replay(store, study)
-    with pytest.raises(StudyError, match="nothing would change"):
-        service.correct(store, study, 1, {"p1": "High"})
+    with pytest.raises(StudyError, match="The report already says this"):
+        studies.correct(store, study, 1, {"p1": "High"})
     with pytest.raises(StudyError, match="week 9 has no report"):
-        service.correct(store, study, 9, {"p1": "High"})
+        studies.correct(store, study, 9, {"p1": "High"})
 
 
 def test_a_state_can_be_corrected_to_unknown_and_back(store: Store, study: str) -> None:
     next_week(store, study)
     next_week(store, study)
-    service.correct(store, study, 1, {"p1": None})
-    assert service.load_learner(store, study).visits.sum() == 6
-    service.correct(store, study, 1, {"p1": "Low"})
-    assert service.load_learner(store, study).visits.sum() == 8
+    studies.correct(store, study, 1, {"p1": None})
+    assert studies.load_learner(store, study).visits.sum() == 6
+    studies.correct(store, study, 1, {"p1": "Low"})
+    assert studies.load_learner(store, study).visits.sum() == 8
     next_week(store, study)
     check_replay(store, study)
 
@@ -175,21 +175,21 @@ def test_a_state_can_be_corrected_to_unknown_and_back(store: Store, study: str) 
 
 
 def test_settings_hold_from_the_next_list_on(store: Store, study: str) -> None:
-    service.change_settings(store, study, budget=3, question="Who sleeps better?", title="Sleep")
-    now = service.get_study(store, study)
+    studies.change_settings(store, study, budget=3, question="Who sleeps better?", title="Sleep")
+    now = studies.get_study(store, study)
     assert (now.title, now.config.budget, len(on_the_list(store, study))) == ("Sleep", 2, 2)
     next_week(store, study)
-    config = service.get_study(store, study).config
+    config = studies.get_study(store, study).config
     assert (config.budget, config.question, config.title) == (3, "Who sleeps better?", "Sleep")
     assert len(on_the_list(store, study)) == 3
     for settings, reason in (
         ({"budget": 9}, "budget is 9"),
         ({"seed": 3}, '"seed" cannot be changed'),
-        ({"budget": 3}, "nothing would change"),
+        ({"budget": 3}, "The settings already say this"),
         ({"ratings": 0}, "from 1 to"),
     ):
         with pytest.raises(ValueError, match=reason):
-            service.change_settings(store, study, **settings)
+            studies.change_settings(store, study, **settings)
     check_replay(store, study)
 
 
@@ -202,8 +202,8 @@ def test_the_first_list_helps_the_badly_off_and_among_equals_it_is_by_lot(store:
     chosen: set[str] = set()
     for seed in range(6):
         rules = {"title": "Ward", "budget": 4, "practice": False, "seed": seed}
-        study = service.create_study(store, service.from_roster(arms, STATES, **rules))
-        listed = service.read_lists(store, study)[-1].listed
+        study = studies.create_study(store, studies.from_roster(arms, STATES, **rules))
+        listed = studies.read_lists(store, study)[-1].listed
         assert {one.state for one in listed} == {"Low"}
         assert all(one.badly_off and one.equal for one in listed)
         chosen |= {one.id for one in listed}
@@ -212,21 +212,21 @@ def test_the_first_list_helps_the_badly_off_and_among_equals_it_is_by_lot(store:
 
 def test_a_first_sitting_asks_about_everybody_and_ends_when_the_owner_likes(store: Store) -> None:
     config = clinic(horizon=1, confidence="calibrated", sitting=12, answers=4)
-    study = service.create_study(store, config)
-    assert service.epoch_list(store, study) == []
+    study = studies.create_study(store, config)
+    assert studies.epoch_list(store, study) == []
     seen: set[str] = set()
     for _ in range(5):
-        found = service.next_duel(store, study, "Ann")
+        found = studies.next_duel(store, study, "Ann")
         assert isinstance(found, Ask)
         assert found.purpose == "sitting"
         assert found.total == 12
         seen |= {found.left.arm, found.right.arm}
-        service.answer(store, found.impression, "left", too_fast_ms=0)
+        studies.answer(store, found.impression, "left", too_fast_ms=0)
     assert seen == {"p1", "p2", "p3", "p4"}
-    assert not service.advance(store, study)
-    assert service.close_duels(store, study)
-    assert service.advance(store, study)
-    assert service.plans(store, study).answers.tolist() == [5]
+    assert not studies.advance(store, study)
+    assert studies.close_duels(store, study)
+    assert studies.advance(store, study)
+    assert studies.plans(store, study).answers.tolist() == [5]
     assert len(on_the_list(store, study)) == 2
     check_replay(store, study)
 
@@ -244,44 +244,45 @@ p2,2026-01-26,Low,0
 
 def test_past_records_are_counted_before_the_first_plan(store: Store) -> None:
     config = clinic(horizon=1, confidence="calibrated", sitting=6)
-    past = service.read_history(HISTORY, config)
+    past = studies.read_history(HISTORY, config)
     assert (past.moves, past.arms, past.gaps) == (3, 3, 1)
     for given in (True, False):
-        study = service.create_study(store, config, past if given else None)
+        study = studies.create_study(store, config, past if given else None)
         if not given:
-            service.add_history(store, study, past)
+            studies.add_history(store, study, past)
         with pytest.raises(StudyError, match="has past records already"):
-            service.add_history(store, study, past)
-        learner = service.load_learner(store, study)
+            studies.add_history(store, study, past)
+        learner = studies.load_learner(store, study)
         assert learner.visits.sum() == 3
         assert learner.n_arms == 5  # one more than the roster has
         assert learner.present.tolist() == [True] * 4 + [False]
         check_replay(store, study)
-        service.close_duels(store, study)
-        service.advance(store, study)
-        assert "old" not in service.present_states(store, study)
+        studies.close_duels(store, study)
+        studies.advance(store, study)
+        assert "old" not in studies.present_states(store, study)
         with pytest.raises(StudyError, match="has its first plan"):
-            service.add_history(store, study, past)
+            studies.add_history(store, study, past)
         check_replay(store, study)
-        content = service.export_bundle(store, study)
-        service.delete_study(store, study)
-        service.import_bundle(store, content)
-        assert service.export_bundle(store, study) == content
+        content = studies.export_bundle(store, study)
+        studies.delete_study(store, study)
+        studies.import_bundle(store, content)
+        assert studies.export_bundle(store, study) == content
 
 
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (b"p1,2026-01-05,Low,0", '"p1" has a record of 2026-01-05 already'),
+        (b"p1,2026-01-05,Low,0", '"p1" already has a record of 2026-01-05'),
         (b",2026-01-05,Low,0", "id is empty"),
         (b"p3,soon,Low,0", 'when is "soon"'),
         (b"p3,2026-01-05,Lwo,0", 'state "Lwo" is not one of Low, Moderate, High'),
-        (b"p3,2026-01-05,Low,yes", 'helped is "yes": 0 or 1 needed'),
+        (b"p3,2026-01-05,Low,often", 'helped is "often": 1 or 0 needed'),
+        (b"p3,2026-01-05,Low,", "helped is empty: 1 or 0 needed"),
     ],
 )
 def test_a_wrong_record_is_refused_by_its_number(row: bytes, reason: str) -> None:
-    with pytest.raises(service.CsvError, match=f"history.csv row 9: {reason}"):
-        service.read_history(HISTORY + row + b"\n", clinic())
+    with pytest.raises(studies.CsvError, match=f"history.csv row 9: {reason}"):
+        studies.read_history(HISTORY + row + b"\n", clinic())
 
 
 # --- forty weeks
@@ -297,15 +298,15 @@ class Clinic:
             for n in range(20)
         ]
         rules = {"budget": 6, "answers": 10, "sitting": 15, "horizon": 1, "engine": "lagrangian"}
-        config = service.from_roster(roster, STATES, title="Clinic", practice=False, **rules)
+        config = studies.from_roster(roster, STATES, title="Clinic", practice=False, **rules)
         rows = [
             f"{arm},{week},{self.rng.choice(STATES)},{self.rng.randint(0, 1)}"
             for arm in ("p0", "p1", "gone")
             for week in range(8)
         ]
         text = "id,when,state,helped\n" + "\n".join(rows)
-        past = service.read_history(text.encode(), config)
-        self.study = service.create_study(store, config, past)
+        past = studies.read_history(text.encode(), config)
+        self.study = studies.create_study(store, config, past)
         self.next_id, self.left = 20, ["p7"]
         self.weeks = self.gone = 0
 
@@ -313,48 +314,48 @@ class Clinic:
         for _ in range(count):
             self.clock.wait(self.rng.uniform(1, 5))
             name = self.rng.choice(("Ann", "Bob"))
-            found = service.next_duel(self.store, self.study, name)
+            found = studies.next_duel(self.store, self.study, name)
             if isinstance(found, Ask):
                 outcome = self.rng.choice(("left", "right", "skip"))
-                service.answer(self.store, found.impression, outcome, too_fast_ms=0)
+                studies.answer(self.store, found.impression, outcome, too_fast_ms=0)
                 if self.rng.random() < 0.1:
-                    service.undo(self.store, self.study, name)
+                    studies.undo(self.store, self.study, name)
 
     def week(self, number: int) -> None:
         store, study, rng = self.store, self.study, self.rng
         self.answer(rng.randint(2, 9))
         states: dict[str, str | None] = {
             arm: None if rng.random() < 0.05 else rng.choice(STATES)
-            for arm in service.present_states(store, study)
+            for arm in studies.present_states(store, study)
         }
         listed = on_the_list(store, study)
         helped = [arm for arm in listed if rng.random() > 0.1]
-        service.observe(store, study, states, helped=helped, week=self.weeks + 1)
+        studies.observe(store, study, states, helped=helped, week=self.weeks + 1)
         self.weeks += 1
         if number % 3 == 0 and self.next_id < 32:
             new = Arm(f"p{self.next_id}", "New", "north", rng.choice([*STATES, ""]))
-            service.join(store, study, [new])
+            studies.join(store, study, [new])
             self.next_id += 1
         if number % 4 == 1 and self.gone < 9:
             self.gone += 1
-            who = rng.choice(sorted(set(service.present_states(store, study)) - set(self.left)))
-            service.leave(store, study, [who])
+            who = rng.choice(sorted(set(studies.present_states(store, study)) - set(self.left)))
+            studies.leave(store, study, [who])
             self.left.append(who)
         if number in (10, 20, 30):
             back = self.left.pop(1)
-            service.join(store, study, [Arm(back, "Back", "south", "Low")])
+            studies.join(store, study, [Arm(back, "Back", "south", "Low")])
         if number in (5, 11, 17, 23, 29, 35):
             self.correct(rng.randint(1, self.weeks))
         if number in (12, 24):
             budget, by_lot = {12: (4, 1), 24: (7, 2)}[number]
-            service.change_settings(store, study, budget=budget, by_lot=by_lot)
-        assert service.advance(store, study)
+            studies.change_settings(store, study, budget=budget, by_lot=by_lot)
+        assert studies.advance(store, study)
 
     def correct(self, week: int) -> None:
-        for arm in service.present_states(self.store, self.study):
+        for arm in studies.present_states(self.store, self.study):
             try:
                 state = self.rng.choice(STATES)
-                service.correct(self.store, self.study, week, {arm: state}, {arm: True})
+                studies.correct(self.store, self.study, week, {arm: state}, {arm: True})
             except StudyError:
                 continue  # not there then, or reported like this
             return
@@ -366,55 +367,33 @@ def test_forty_weeks_of_a_clinic_replay_to_the_bit_and_survive_export_and_import
 ) -> None:
     clinic = Clinic(store, clock)
     clinic.answer(6)
-    service.close_duels(store, clinic.study)
-    service.advance(store, clinic.study)
+    studies.close_duels(store, clinic.study)
+    studies.advance(store, clinic.study)
     for number in range(40):
         clinic.week(number)
     study = clinic.study
-    assert service.get_study(store, study).episode == 41
+    assert studies.get_study(store, study).episode == 41
     kinds = [event.kind for event in _log(store, study)]
     assert kinds.count("arms_joined") == 12 + 3
     assert kinds.count("arms_left") == 9
     assert kinds.count("corrected") == 6
     assert kinds.count("settings_changed") == 2
-    lots = [sum(one.by_lot for one in week.listed) for week in service.read_lists(store, study)]
+    lots = [sum(one.by_lot for one in week.listed) for week in studies.read_lists(store, study)]
     assert lots == [0] * 13 + [1] * 12 + [2] * 16
     check_replay(store, study)
-    exported = service.export_bundle(store, study)
-    learner = arrays.digest(service.load_learner(store, study).state())
-    before = service.get_study(store, study)
-    lists = service.read_lists(store, study)
-    service.delete_study(store, study)
-    assert service.import_bundle(store, exported) == study
-    assert service.export_bundle(store, study) == exported
-    assert arrays.digest(service.load_learner(store, study).state()) == learner
-    assert service.get_study(store, study) == before
-    assert service.read_lists(store, study) == lists
+    exported = studies.export_bundle(store, study)
+    learner = blobs.digest(studies.load_learner(store, study).state())
+    before = studies.get_study(store, study)
+    lists = studies.read_lists(store, study)
+    studies.delete_study(store, study)
+    assert studies.import_bundle(store, exported) == study
+    assert studies.export_bundle(store, study) == exported
+    assert blobs.digest(studies.load_learner(store, study).state()) == learner
+    assert studies.get_study(store, study) == before
+    assert studies.read_lists(store, study) == lists
     clinic.week(41)  # and it goes on
     check_replay(store, study)
 
 
 def _log(store: Store, study: str) -> list:
-    from dopl_core.studies import archive
-
-    return archive.read(store, study).events
-
-
-def test_a_database_of_before_lets_people_come_and_go(tmp_path: Path, clock: Clock) -> None:
-    import shutil
-
-    kept = Path(__file__).resolve().parents[1] / "data" / "kept" / "schema3.db"
-    shutil.copy(kept, tmp_path / "old.db")
-    store = service.open_store(f"sqlite:///{tmp_path}/old.db", clock=clock)
-    study = next(s.id for s in service.list_studies(store) if s.config.world == "observed")
-    clock.wait(10**6)
-    while not service.get_study(store, study).plan_due:
-        service.observe(store, study, everybody(store, study))
-    service.join(store, study, [Arm("p5", "Eva", "ward", "Low")])
-    service.leave(store, study, ["p1"])
-    service.advance(store, study)
-    assert set(service.present_states(store, study)) == {"p2", "p3", "p4", "p5"}
-    service.observe(store, study, {"p2": "Low"})
-    service.correct(store, study, 1, {"p2": None})
-    check_replay(store, study)
-    store.close()
+    return log_reader.read_log(store, study).events

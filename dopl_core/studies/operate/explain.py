@@ -1,0 +1,124 @@
+"""Why somebody is on the list or not: where they stand, what put them there, what would change it.
+
+Every number is a place in line or a count of what was observed and answered; nothing is forecast.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dopl_core.learning.bandit import UNKNOWN
+from dopl_core.learning.learner import Learner
+from dopl_core.studies.model.errors import StudyError
+from dopl_core.studies.model.log_values import Epoch
+from dopl_core.studies.model.study_config import StudyConfig
+from dopl_core.studies.operate.known_effects import Words, effect_text, known_effects
+from dopl_core.studies.replay import learner_from_log
+from dopl_core.studies.replay.episode import in_line
+from dopl_core.studies.replay.known_states import last_seen
+from dopl_core.studies.store.database import Store
+from dopl_core.studies.store.study_reader import read_study
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Sentences about one person and the open list.
+
+    rank: their place in line, from 1; None if a rule keeps them off the list
+    where: on the list or not
+    because: what put them there;  change: what would change it
+    """
+
+    rank: int | None
+    where: str
+    because: list[str]
+    change: list[str]
+
+
+_RULES = "You can change the rule in Settings, or put them on this list."
+
+
+def explain(store: Store, study: str, arm: str) -> Explanation:
+    """Why somebody who is present is on the open list, or not."""
+    with read_study(store, study) as reader:
+        config, epochs = reader.config, reader.epochs
+        if not epochs or epochs[-1].next_states is not None:
+            raise StudyError("there is no open list: it is made after the first round or a report")
+        learner = learner_from_log.learner_now(reader)
+    n, epoch, before = config.arm_number(arm), epochs[-1], epochs[:-1]
+    if not config.arms[n].present:
+        raise StudyError(f'"{arm}" has left and is on no list')
+    line = in_line(config, learner, epoch, before).tolist()
+    if n not in line:
+        kept = "A rule in your settings keeps them off this list: how often, or how soon."
+        return Explanation(None, kept, _observed(config, learner, epoch, before, n), [_RULES])
+    rank = line.index(n) + 1
+    return Explanation(
+        rank,
+        _where(config, epoch, n, f"number {rank} of {len(line)} in line"),
+        [*_observed(config, learner, epoch, before, n), _answered(config, learner, epoch, n)],
+        _changes(config, learner, epoch, before, n),
+    )
+
+
+def _where(config: StudyConfig, epoch: Epoch, n: int, place: str) -> str:
+    """Whether somebody is on the list, and their place in line."""
+    own = epoch.own
+    if own is not None and n in own.off:
+        return f"You took them off this list. By the plan they are {place}."
+    if own is not None and n in own.on:
+        return f"You put them on this list. By the plan they are {place}."
+    if n in epoch.by_lot and n in epoch.listed:
+        return f"On the list: their place was chosen at random. By the plan they are {place}."
+    there = "On the list" if n in epoch.listed else "Not on the list"
+    return f"{there}: {place}. The list has {len(epoch.listed)} places."
+
+
+def _observed(
+    config: StudyConfig, learner: Learner, epoch: Epoch, before: list[Epoch], n: int
+) -> list[str]:
+    """The state, and what was observed of people in it, by the rule of known_effects."""
+    seen = last_seen(n, epoch.states, before)
+    if seen is None:
+        return ["Their state is unknown and was never reported."]
+    label, word = config.states[seen.state].label, config.epoch_word
+    state = f'Their state is "{label}".'
+    if seen.ago:
+        ago = f"{seen.ago} {word}" + "s" * (seen.ago > 1)
+        state = f'Their state is unknown; it was "{label}" {ago} ago.'
+    words = Words(config.noun, word, config.states[-1].label)
+    return [state, effect_text(known_effects(learner.visits)[seen.state], label, words)]
+
+
+def _answered(config: StudyConfig, learner: Learner, epoch: Epoch, n: int) -> str:
+    """What the team answered about somebody in their state."""
+    if epoch.states[n] == UNKNOWN:
+        return "Your team compares people whose state is known."
+    code = n * config.n_states + int(epoch.states[n])
+    winner, loser, _, times = learner.counts.table()
+    won, lost = float(times[winner == code].sum()), float(times[loser == code].sum())
+    if not round(won + lost):
+        return "Your team has not compared them in this state yet."
+    half = ", a tie counts half" if won % 1 else ""
+    count = f"{round(won + lost)} time" + "s" * (round(won + lost) > 1)
+    return (
+        f"Your team compared them {count} in this state, and answered {won:g} of {won + lost:g} "
+        f"times that they are doing better{half}."
+    )
+
+
+def _changes(
+    config: StudyConfig, learner: Learner, epoch: Epoch, before: list[Epoch], n: int
+) -> list[str]:
+    """Where they would stand in each other state, and what else changes a place."""
+    places = config.budget - config.by_lot
+    said = []
+    for s, state in enumerate(config.states):
+        if s != epoch.states[n]:
+            states = np.where(np.arange(len(epoch.states)) == n, s, epoch.states)
+            other = replace(epoch, states=states)
+            line = in_line(config, learner, other, before).tolist()
+            rank = line.index(n) + 1
+            there = "on the list" if rank <= places else "not on the list"
+            said.append(f'In "{state.label}" they would be number {rank}, {there}.')
+    return [*said, "Answers about them and reports of how people move change the next list."]

@@ -1,0 +1,354 @@
+"""Help lists: the people listed each week, the reasons at that time, and the outcomes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Literal
+
+import msgspec
+import numpy as np
+import sqlalchemy as sa
+from msgspec import structs
+from scipy.special import ndtr
+
+from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, IntArray
+from dopl_core.learning.learner import Learner
+from dopl_core.studies.model import event_bodies as bodies
+from dopl_core.studies.model.event_bodies import ListChanged, ListEntry
+from dopl_core.studies.model.event_kinds import read_body
+from dopl_core.studies.model.log_values import Epoch, state_label
+from dopl_core.studies.model.study_config import StudyConfig
+from dopl_core.studies.model.study_log import StudyLog
+from dopl_core.studies.operate.known_effects import (
+    KnownEffect,
+    Words,
+    better_states,
+    effect_text,
+    known_effects,
+)
+from dopl_core.studies.replay.episode import in_line
+from dopl_core.studies.replay.known_states import last_seen, likely_states
+from dopl_core.studies.store import tables
+from dopl_core.studies.store.database import Store
+from dopl_core.studies.store.study_reader import read_study
+
+_KINDS = ("listed", "list_changed")
+
+
+class Listed(ListEntry, frozen=True, kw_only=True):
+    """A person on a list, next in line, or taken off, with what became of them.
+
+    facts: what the owner chose to see on the list, by column
+    changed: "on" or "off" where the owner put them on the list or took them off;  because: why
+    helped: whether they were really helped; None until reported
+    then: label of the state at the end of the epoch; None if unknown
+    """
+
+    label: str
+    group: str
+    facts: dict[str, str] = msgspec.field(default_factory=dict)
+    changed: Literal["", "on", "off"] = ""
+    because: str = ""
+    helped: bool | None = None
+    then: str | None = None
+
+    @property
+    def known_effect(self) -> KnownEffect | None:
+        """What was known of help in the person's state; None where the list has no counts."""
+        counts = (
+            self.seen_with_help,
+            self.better_with_help,
+            self.seen_without,
+            self.better_without,
+        )
+        known = [count for count in counts if count is not None]
+        return KnownEffect(*known) if len(known) == len(counts) else None
+
+
+@dataclass(frozen=True)
+class WeekList:
+    """The list of one week, the most urgent first; made_at: milliseconds since 1970.
+
+    word: the owner's word for a week;  states: labels from worst to best;  noun: the owner's noun
+    reserve: the next in line, in order;  removed: people whom the owner took off
+    facts: the columns that the owner chose for the list, as far as they say something
+    by_answers: how many places the newest answers changed; None if there were none
+    empty_places: that the study's rules left empty
+    """
+
+    week: int
+    made_at: int
+    listed: list[Listed]
+    reported: bool
+    word: str = "week"
+    states: tuple[str, ...] = ("",)
+    noun: str = "case"
+    facts: tuple[str, ...] = ()
+    reserve: list[Listed] = field(default_factory=list)
+    removed: list[Listed] = field(default_factory=list)
+    by_answers: int | None = None
+    empty_places: int = 0
+
+    @property
+    def all_equal(self) -> bool:
+        """Whether all places are ties that were broken at random."""
+        return bool(self.listed) and all(one.equal for one in self.listed)
+
+    @property
+    def everybody(self) -> list[Listed]:
+        """All people whom the list names."""
+        return [*self.listed, *self.reserve, *self.removed]
+
+
+def reasons(
+    config: StudyConfig,
+    learner: Learner,
+    epoch: Epoch,
+    moves: Sequence[Epoch],
+    visits: IntArray,
+) -> list[ListEntry]:
+    """The entries of a list, the most urgent first, places by lot last; then the next in line.
+
+    There are half as many next in line as the budget, rounded up.
+    visits: [n, s, a, s'] all moves observed so far, also those after the learner's plan
+    """
+    chances = likely_states(epoch.states, moves, learner.present, learner.known_dynamics().mean)
+    urgency = learner.standing(epoch.states, chances)
+    off = set() if epoch.own is None else set(epoch.own.off.tolist())
+    listed, drawn = set(epoch.listed.tolist()), set(epoch.by_lot.tolist())
+    others = [n for n in np.flatnonzero(learner.present).tolist() if n not in listed | off]
+    known = [int(epoch.states[n]) for n in others if epoch.states[n] != UNKNOWN]
+    worst, tied = min(known, default=config.n_states), set(urgency[others].tolist())
+    found = []
+    for n in sorted(listed, key=lambda arm: (arm in drawn, -urgency[arm], arm)):
+        marks = {
+            "equal": n not in drawn and urgency[n] in tied,
+            "badly_off": bool(config.ordered and UNKNOWN < epoch.states[n] <= worst),
+            "by_lot": n in drawn,
+        }
+        found.append((n, marks))
+    waiting = [n for n in in_line(config, learner, epoch, moves).tolist() if n not in listed | off]
+    found += [(n, {"equal": False, "reserve": True}) for n in waiting[: (config.budget + 1) // 2]]
+    effects = known_effects(visits)
+    return [_entry(config, learner, epoch, moves, n, effects, **marks) for n, marks in found]
+
+
+def _entry(
+    config: StudyConfig,
+    learner: Learner,
+    epoch: Epoch,
+    moves: Sequence[Epoch],
+    n: int,
+    effects: Sequence[KnownEffect],
+    **marks: bool,
+) -> ListEntry:
+    """What is known of an arm when a list is made."""
+    mean, sd = learner.known_dynamics().mean, learner.known_dynamics().sd
+    up = better_states(config.n_states)
+    seen = last_seen(n, epoch.states, moves)
+    now = 0 if seen is None else seen.state
+    with_help, without = (float(mean[n, now, a, up[now]].sum()) for a in (ACT, WAIT))
+    spread = sqrt(float((sd[n, now][:, up[now]] ** 2).sum()))
+    return ListEntry(
+        id=config.arms[n].id,
+        state=state_label(config, int(epoch.states[n])),
+        last_seen=None if seen is None else state_label(config, seen.state),
+        weeks_ago=0 if seen is None else seen.ago,
+        with_help=round(with_help, 4),
+        without=round(without, 4),
+        sure=round(float(ndtr((with_help - without) / max(spread, 1e-9))), 4),
+        **marks,
+        **({} if seen is None else effects[now]._asdict()),
+    )
+
+
+def read_lists(store: Store, study: str, last: int | None = None) -> list[WeekList]:
+    """The lists of all weeks in order, with the outcomes reported so far.
+
+    last: read only this many, the newest
+    """
+    with read_study(store, study) as reader:
+        config, epochs = reader.next_config, reader.epochs
+        e = tables.events.c
+        query = sa.select(e.seq).where(e.study == study, e.kind == "listed")
+        made = reader.connection.execute(query.order_by(e.seq.desc()).limit(last)).scalars().all()
+        query = sa.select(e.at, e.kind, e.body).where(e.study == study, e.kind.in_(_KINDS))
+        since = query.where(e.seq >= min(made, default=0)).order_by(e.seq)
+        events = reader.connection.execute(since).all()
+    return list(_week_lists(config, epochs, events))
+
+
+def _week_lists(
+    config: StudyConfig, epochs: Sequence[Epoch], events: Iterable[tuple[int, str, str | None]]
+) -> Iterator[WeekList]:
+    """The lists of the weeks that events are about; events: time, kind and body, in order."""
+    made: dict[int, tuple[int, bodies.Listed, list[ListChanged]]] = {}
+    for at, kind, text in events:
+        body = read_body(kind, text)
+        if kind == "listed":
+            made[body.week] = (at, body, [])
+        else:
+            made[body.week][2].append(body)
+    labels = tuple(state.label for state in config.states)
+    for number, (at, first, changes) in sorted(made.items()):
+        epoch = epochs[number - 1]
+        people = _people(config, first.entries, changes, epoch)
+        facts = _facts(config, epochs[: number - 1])
+        shown = [structs.replace(one, facts=facts.get(one.id, {})) for one in people]
+        yield WeekList(
+            number,
+            at,
+            [one for one in shown if one.changed != "off" and not one.reserve],
+            epoch.next_states is not None,
+            config.epoch_word,
+            labels,
+            config.noun,
+            tuple(name for name in config.columns_on_list if any(name in p.facts for p in shown)),
+            [one for one in shown if one.reserve],
+            [one for one in shown if one.changed == "off"],
+            first.by_answers,
+            first.empty,
+        )
+
+
+def _people(
+    config: StudyConfig, first: Sequence[ListEntry], changes: Sequence[ListChanged], epoch: Epoch
+) -> list[Listed]:
+    """Everybody whom a list names, with labels, groups and the outcomes reported so far."""
+    marks: dict[str, tuple[str, str]] = {}
+    known = {entry.id: entry for entry in first}
+    for change in changes:
+        marks |= dict.fromkeys(change.removed, ("off", change.because))
+        marks |= dict.fromkeys(change.added, ("on", change.because))
+        known |= {entry.id: entry for entry in change.entries}
+    now = changes[-1].entries if changes else first
+    taken_off = [
+        structs.replace(known[arm], reserve=False)
+        for arm, (mark, _) in marks.items()
+        if mark == "off"
+    ]
+    acted = set(epoch.acted.tolist())
+    found = []
+    for entry in (*now, *taken_off):
+        number = config.arm_number(entry.id)
+        arm, (changed, because) = config.arms[number], marks.get(entry.id, ("", ""))
+        helped, then = None, None
+        if epoch.next_states is not None:
+            helped = number in acted
+            then = state_label(config, int(epoch.next_states[number]))
+        about = structs.asdict(entry) | {"label": arm.label, "group": arm.group}
+        about |= {"changed": changed, "because": because, "helped": helped, "then": then}
+        found.append(Listed(**about))
+    return found
+
+
+def _facts(config: StudyConfig, before: Sequence[Epoch]) -> dict[str, dict[str, str]]:
+    """What the owner chose to see on the list, as it was known then: arm id -> column -> text."""
+    if not config.columns_on_list:
+        return {}
+    fresh = next((epoch.columns for epoch in reversed(before) if epoch.columns), {})
+    found = {arm.id: arm.columns | fresh.get(arm.id, {}) for arm in config.arms}
+    return {
+        arm: {name: known[name] for name in config.columns_on_list if known.get(name)}
+        for arm, known in found.items()
+    }
+
+
+LIST_COLUMNS = (
+    *("week", "id", "name", "group", "state", "by_lot", "why", "helped", "then"),
+    *("reserve", "changed", "because"),
+)
+
+
+def list_rows(week: WeekList) -> list[tuple[str | int | None, ...]]:
+    """The rows of a list for CSV; helped and then are empty until reported."""
+    return [
+        (
+            week.week,
+            one.id,
+            one.label,
+            one.group,
+            one.state,
+            int(one.by_lot),
+            why_listed(one, week),
+            None if one.helped is None else int(one.helped),
+            one.then,
+            int(one.reserve),
+            one.changed,
+            one.because,
+        )
+        for one in week.everybody
+    ]
+
+
+EVERY_LIST = (
+    *("week", "arm", "listed", "by_lot", "helped", "why"),
+    *("reserve", "changed", "because"),
+)
+
+
+def every_list(log: StudyLog) -> Iterator[tuple[str | int | None, ...]]:
+    """All lists of a study, and people helped without being listed; helped is empty until known."""
+    config, epochs = log.coming, log.known_epochs
+    events = ((e.at, e.kind, e.body) for e in log.events if e.kind in _KINDS)
+    made = {week.week: week for week in _week_lists(config, epochs, events)}
+    for number, epoch in enumerate(epochs, start=1):
+        known, week = epoch.next_states is not None, made.get(number)
+        named = {} if week is None else {one.id: one for one in week.everybody}
+        listed, drawn = set(epoch.listed.tolist()), set(epoch.by_lot.tolist())
+        acted = set(epoch.acted.tolist()) if known else set()
+        for n in sorted(listed | acted | {config.arm_number(arm) for arm in named}):
+            arm = config.arms[n].id
+            marks = int(n in listed), int(n in drawn), int(n in acted) if known else None
+            one = named.get(arm)
+            if one is None or week is None:
+                yield number, arm, *marks, None, 0, None, None
+            else:
+                change = one.changed or None, one.because or None
+                yield number, arm, *marks, why_listed(one, week), int(one.reserve), *change
+
+
+def why_listed(one: Listed, week: WeekList) -> str:
+    """Why a person is on the list, and what was observed of help in their state by then."""
+    if one.changed:
+        how = "Put on" if one.changed == "on" else "Taken off"
+        return f"{how} the list by the owner{one.because and f': {one.because}'}"
+    if one.by_lot:
+        return "Chosen at random among people off the list, to measure the effect of help."
+    known, state = one.known_effect, one.last_seen
+    why = _why(one, known)
+    if known is None or state is None:
+        return why
+    seen = effect_text(known, state, Words(week.noun, week.word, week.states[-1]))
+    return f"{why} {seen}" if why else seen
+
+
+def _why(one: Listed, known: KnownEffect | None) -> str:
+    """Why a person is on the list; "" where what was observed of help is the reason."""
+    if one.reserve:
+        return "Next in line."
+    if one.badly_off:
+        return "Among the worst off; tie broken at random." if one.equal else "Among the worst off."
+    if one.equal:
+        return "Tied with people off the list; chosen at random."
+    if known is not None and known.in_favour:
+        return ""
+    return "The effect of help is not known yet; listed to find out."
+
+
+def short_list_text(week: WeekList) -> str:
+    """Why a list is shorter than the budget; "" if it is not."""
+    if not week.empty_places:
+        return ""
+    many = "1 place is" if week.empty_places == 1 else f"{week.empty_places} places are"
+    return f"{many} empty: by your rules nobody else may be helped this {week.word}."
+
+
+def state_words(one: Listed, word: str = "week") -> str:
+    """The state of a person when the list was made, or when it was last known."""
+    if one.state is not None:
+        return one.state
+    if one.last_seen is None:
+        return "Unknown (never seen)"
+    ago = f"{one.weeks_ago} {word}" + ("" if one.weeks_ago == 1 else "s")
+    return f"Unknown (last seen {one.last_seen}, {ago} ago)"

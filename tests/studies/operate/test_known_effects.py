@@ -1,0 +1,114 @@
+"""What may be said of help: what was observed, and the same on lists and Insights."""
+
+from html import unescape
+
+import numpy as np
+import pytest
+from playing import cohort, report_from
+
+from dopl_core import studies
+from dopl_core.studies import Store, assessment, assessment_text
+from dopl_core.studies.operate.known_effects import KnownEffect, better_states, known_effects
+from pages.studies import print_sheet
+
+CLASS = ("Struggling", "Coping", "Thriving")
+PATIENTS = ("Low", "Moderate", "High")
+
+
+def test_better_off_is_a_better_state_or_still_the_best() -> None:
+    assert better_states(3).tolist() == [[0, 1, 1], [0, 0, 1], [0, 0, 1]]
+
+
+def test_moves_are_counted_over_all_arms() -> None:
+    visits = np.zeros((2, 2, 2, 2), dtype=np.int64)
+    visits[0, 0, 1], visits[1, 0, 1], visits[1, 0, 0] = [1, 3], [2, 0], [4, 1]
+    visits[0, 1, 0] = [1, 6]
+    assert known_effects(visits) == [KnownEffect(6, 3, 5, 1), KnownEffect(0, 0, 7, 6)]
+
+
+@pytest.mark.parametrize(
+    ("effect", "in_favour"),
+    [
+        ((20, 12, 30, 5), True),
+        ((20, 10, 30, 15), False),
+        ((20, 2, 30, 15), False),
+        ((20, 20, 0, 0), False),
+        ((0, 0, 30, 1), False),
+    ],
+)
+def test_shares_are_in_favour_of_help_only_if_both_were_seen(effect, in_favour) -> None:
+    assert KnownEffect(*effect).in_favour is in_favour
+
+
+@pytest.mark.parametrize(("states", "noun"), [(CLASS, "student"), (PATIENTS, "patient")])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_after_help_for_all_30_the_list_says_that_nobody_was_seen_without(
+    sqlite_store: Store, states: tuple[str, ...], noun: str, seed: int
+) -> None:
+    config = cohort(30, states, seed, noun=noun, budget=7, answers=0)
+    study = studies.create_study(sqlite_store, config)
+    studies.advance(sqlite_store, study)
+    everybody = list(studies.present_states(sqlite_store, study))
+    report_from(sqlite_store, study, np.random.default_rng(seed), helped=everybody)
+    studies.advance(sqlite_store, study)
+    week = studies.read_lists(sqlite_store, study)[-1]
+    assert week.week == 2
+    for one in week.listed:
+        why = studies.why_listed(one, week)
+        assert one.state != states[-1]
+        assert f'Nobody in "{one.state}" has been seen without help yet.' in why
+        assert "without help (" not in why
+        assert "sure" not in why
+    found = assessment.assess(sqlite_store, study)
+    assert found.forecast is None
+    assert not found.places
+    assert assessment_text.advice(found) == []
+    assert "Too early to tell" in assessment_text.headline(found)[0]
+    data = assessment_text.effect_by_state_finding(found).data
+    assert data[["difference", "within"]].isna().all(axis=None)
+
+
+def test_list_csv_sheet_and_insights_show_the_same_shares_in_every_week(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assessment, "_draw_count", lambda visits: 20)  # faster
+    monkeypatch.setattr(assessment, "MOST_PEOPLE", 0)
+    config = cohort(45, PATIENTS, 3, noun="patient", budget=9, by_lot=1, answers=0)
+    study = studies.create_study(sqlite_store, config)
+    rng = np.random.default_rng(3)
+    for number in range(1, 11):
+        studies.advance(sqlite_store, study)
+        week = studies.read_lists(sqlite_store, study)[-1]
+        assert week.week == number
+        found = assessment.assess(sqlite_store, study)
+        data = assessment_text.effect_by_state_finding(found).data.set_index("state")
+        whys = [row[studies.LIST_COLUMNS.index("why")] for row in studies.list_rows(week)]
+        printed = unescape(print_sheet.sheet("Clinic", config, week))
+        for one, why in zip(week.everybody, whys, strict=True):
+            assert one.known_effect == tuple(data.loc[one.state, list(KnownEffect._fields)])
+            assert one.by_lot or data.observed[one.state] in why
+            assert f'<td class="why">{why}</td>' in printed
+            assert "quite sure" not in why
+            both = one.known_effect is not None and one.known_effect.seen_both_ways
+            assert one.by_lot or both or one.state != PATIENTS[-1]  # no best state from a prior
+        seen = data[["seen_with_help", "seen_without"]].gt(0).all(axis=1)
+        assert data.difference.notna().equals(seen)  # no figure without observations
+        assert (found.forecast is not None) == seen.any()
+        moves = data[["seen_with_help", "seen_without"]].to_numpy().sum()
+        assert moves == 45 * (number - 1)
+        report_from(sqlite_store, study, rng)
+
+
+def test_a_list_within_a_plan_counts_the_weeks_since_the_plan(sqlite_store: Store) -> None:
+    config = cohort(12, PATIENTS, 5, budget=4, horizon=3, answers=0)
+    study = studies.create_study(sqlite_store, config)
+    studies.advance(sqlite_store, study)
+    rng = np.random.default_rng(5)
+    for _ in range(2):
+        report_from(sqlite_store, study, rng)
+        listed = studies.read_lists(sqlite_store, study)[-1].listed
+        known = known_effects(studies.load_learner(sqlite_store, study).visits)
+        assert [one.known_effect for one in listed] == [
+            known[config.state_number(one.state or "")] for one in listed
+        ]
+    studies.replay_study(sqlite_store, study)

@@ -1,0 +1,60 @@
+"""Places that are drawn by lot: on lists, in bundles, and the same when it is played again."""
+
+import csv
+import io
+import zipfile
+
+import pytest
+from playing import Clock, clinic, cpap, play
+
+from dopl_core import studies
+from dopl_core.studies import Store, StudyError
+from dopl_core.studies.operate import help_lists
+from dopl_core.studies.store import log_reader
+
+
+def transitions(content: bytes) -> list[dict[str, str]]:
+    with zipfile.ZipFile(io.BytesIO(content)) as bundle:
+        text = bundle.read("transitions.csv").decode()
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_a_place_by_lot_is_on_the_list_last_and_says_so(store: Store) -> None:
+    config = clinic(horizon=1, confidence="calibrated", budget=3, by_lot=1)
+    study = studies.create_study(store, config)
+    [week] = studies.read_lists(store, study)
+    assert [one.by_lot for one in week.listed] == [False, False, True]
+    assert not week.listed[-1].equal
+    assert help_lists.why_listed(week.listed[-1], week).startswith("Chosen at random ")
+    rows = [
+        dict(zip(help_lists.LIST_COLUMNS, row, strict=True)) for row in help_lists.list_rows(week)
+    ]
+    assert [row["by_lot"] for row in rows if not row["reserve"]] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("make", [cpap, clinic])
+def test_lots_are_kept_exported_and_drawn_again_to_the_bit(
+    store: Store, clock: Clock, make: object
+) -> None:
+    study = studies.create_study(store, make(budget=3, by_lot=2))  # type: ignore[operator]
+    play(store, study, 30, clock=clock)
+    kept = [epoch.by_lot.tolist() for epoch in log_reader.read_log(store, study).epochs]
+    assert all(len(lots) == 2 for lots in kept)
+    studies.replay_study(store, study)
+    exported = studies.export_bundle(store, study)
+    assert sum(row["by_lot"] == "1" for row in transitions(exported)) == 2 * len(kept)
+    studies.delete_study(store, study)
+    studies.import_bundle(store, exported)
+    assert [epoch.by_lot.tolist() for epoch in log_reader.read_log(store, study).epochs] == kept
+    assert studies.export_bundle(store, study) == exported
+
+
+def test_lots_are_fewer_than_the_budget(store: Store) -> None:
+    with pytest.raises(
+        StudyError, match=r"^by_lot is 2: it must be less than the budget, which is 2$"
+    ):
+        clinic(by_lot=2)
+    study = studies.create_study(store, clinic(budget=3, by_lot=2, horizon=1))
+    with pytest.raises(StudyError, match="it must be less than the budget"):
+        studies.change_settings(store, study, budget=2)
+    studies.change_settings(store, study, budget=2, by_lot=1)

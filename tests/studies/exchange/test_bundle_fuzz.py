@@ -15,20 +15,22 @@ from bundles import OURS, files, rows_kept
 from playing import ROSTER, STATES, Clock, clinic, cpap, play
 from spoiling import read_events, spoilt
 
-from dopl_core.studies import arrays, bundle_csv, service
-from dopl_core.studies.service import Arm, Ask, Store
+from dopl_core import studies
+from dopl_core.studies import Arm, Ask, Store
+from dopl_core.studies.model.event_kinds import KINDS
+from dopl_core.studies.store import blobs
 
 COUNT = int(os.environ.get("DOPL_FUZZ", "300"))
 PARTS = 6  # tests that share them
 SECONDS = 20  # more is a hang
-KEPT = Path(__file__).resolve().parents[1] / "data" / "kept"
+KEPT = Path(__file__).resolve().parents[2] / "data" / "kept"
 
 # --- what is spoilt
 
 
 def simulated(store: Store, clock: Clock) -> str:
     rules = {"ratings": 2, "ties_allowed": True, "practice": True, "repeat_every": 3}
-    study = service.create_study(store, cpap(lease_seconds=9, **rules))
+    study = studies.create_study(store, cpap(lease_seconds=9, **rules))
     play(store, study, 50, people=("Ann", "Bob", "Cy"), clock=clock)
     return study
 
@@ -38,10 +40,13 @@ PAST = (
 )
 
 
+ANSWERS = b"annotator,winner,loser,when\nmodel,p1,p2,2026-01-05\nAnn,p3,old,2\n"
+
+
 def sitting(store: Store, clock: Clock) -> str:
     """A study before its first plan."""
     config = clinic(horizon=1, confidence="calibrated", sitting=5, practice=True)
-    study = service.create_study(store, config, service.read_history(PAST, config))
+    study = studies.create_study(store, config, studies.read_history(PAST, config))
     play(store, study, 4, clock=clock)
     return study
 
@@ -49,48 +54,51 @@ def sitting(store: Store, clock: Clock) -> str:
 def eventful(store: Store, clock: Clock) -> str:
     """A roster study with one of every event."""
     rules = {"horizon": 2, "confidence": "calibrated", "sitting": 3, "answers": 3, "ratings": 2}
-    arms = [*service.read_roster(ROSTER, STATES), Arm("p5", "Eva", "ward", "Low", {"age": "9"})]
-    config = service.from_roster(
+    arms = [*studies.read_roster(ROSTER, STATES), Arm("p5", "Eva", "ward", "Low", {"age": "9"})]
+    config = studies.from_roster(
         arms, STATES, title="All", budget=3, practice=True, lease_seconds=60, **rules
     )
-    study = service.create_study(store, config)
-    service.add_history(store, study, service.read_history(PAST, config))
-    service.skip_practice(store, study, "Ann")
+    study = studies.create_study(store, config)
+    studies.add_history(store, study, studies.read_history(PAST, config))
+    studies.add_answers(store, study, ANSWERS)
+    studies.skip_practice(store, study, "Ann")
     play(store, study, 6, clock=clock, undo=0.4)
-    held = service.next_duel(store, study, "Ann")
-    service.pause_study(store, study)
-    service.reopen_study(store, study)
-    service.keep_photos(store, study, {"p1": b"one"})
-    service.remove_photos(store, study)
+    held = studies.next_duel(store, study, "Ann")
+    studies.pause_study(store, study)
+    studies.reopen_study(store, study)
+    studies.keep_photos(store, study, {"p1": b"one"})
+    studies.remove_photos(store, study)
     clock.wait(1000)
     play(store, study, 2, people=("Cy", "Di"), clock=clock)
-    service.close_duels(store, study)
+    studies.close_duels(store, study)
     if isinstance(held, Ask):
-        service.answer(store, held.impression, "left")  # too late: refused
-        service.flag(store, held.impression, "Ann", "looks wrong", held.left.arm)
-    service.advance(store, study)
+        studies.answer(store, held.impression, "left")  # too late: refused
+        studies.flag(store, held.impression, "Ann", "looks wrong", held.left.arm)
+    studies.advance(store, study)
     for week in range(5):
         play(store, study, 5, clock=clock, people=("Ann", "Bob"), seed=week)
         if week == 0:
-            service.join(store, study, [Arm("p6", "Fay", "home", "")])
+            studies.join(store, study, [Arm("p6", "Fay", "home", "")])
         if week == 1:
-            service.leave(store, study, ["p2"])
-            service.change_settings(store, study, budget=2, title="Some", ratings=1)
+            studies.leave(store, study, ["p2"])
+            studies.change_settings(store, study, budget=2, title="Some", ratings=1)
         if week == 1:
-            service.exclude(store, study, "Bob")
+            studies.exclude(store, study, "Bob")
         if week == 3:
-            service.include(store, study, "Bob")
-            service.exclude(store, study, "Ann")
+            studies.include(store, study, "Bob")
+            studies.exclude(store, study, "Ann")
         if week == 2:
-            service.correct(store, study, 1, {"p1": "High"}, {"p3": True, "p1": True, "p4": True})
-        while not service.get_study(store, study).plan_due:
-            here = service.present_states(store, study)
+            studies.correct(store, study, 1, {"p1": "High"}, {"p3": True, "p1": True, "p4": True})
+            first = studies.read_lists(store, study, last=1)[-1].listed[0].id
+            studies.change_list(store, study, remove=[first], because="on holiday")
+        while not studies.get_study(store, study).plan_due:
+            here = studies.present_states(store, study)
             said = {arm: STATES[n % 3] for n, arm in enumerate(here)} | {"p4": None}
-            service.observe(store, study, said, {"p1": {"hours": f"{week}"}}, helped=["p1", "p4"])
-        service.advance(store, study)
+            studies.observe(store, study, said, {"p1": {"hours": f"{week}"}}, helped=["p1", "p4"])
+        studies.advance(store, study)
     play(store, study, 3, clock=clock, people=("Ann", "Eve"))
-    service.close_study(store, study)
-    service.reopen_study(store, study)
+    studies.close_study(store, study)
+    studies.reopen_study(store, study)
     return study
 
 
@@ -98,15 +106,16 @@ def eventful(store: Store, clock: Clock) -> str:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     """Bundles that are as they should be: kept ones of every version, and fresh ones."""
     clock = Clock()
-    store = service.open_store(f"sqlite:///{tmp_path_factory.mktemp('f')}/f.db", clock=clock)
+    store = studies.open_store(f"sqlite:///{tmp_path_factory.mktemp('f')}/f.db", clock=clock)
     with pytest.MonkeyPatch.context() as patch:  # the same bytes each time, so the same mutations
-        patch.setattr("dopl_core.studies.running.secrets.token_hex", lambda size: "0" * 2 * size)
-        patch.setattr("dopl_core.studies.episode.perf_counter", lambda: 0.0)
-        studies = [make(store, clock) for make in (eventful, simulated, sitting)]
-    kinds = {event.kind for event in read_events(files(service.export_bundle(store, studies[0])))}
-    missing = bundle_csv.EVENTS.keys() - kinds
-    assert missing <= {"imported"}, missing
-    fresh = [service.export_bundle(store, study) for study in studies]
+        patch.setattr(
+            "dopl_core.studies.operate.lifecycle.secrets.token_hex", lambda size: "0" * 2 * size
+        )
+        patch.setattr("dopl_core.studies.replay.episode.perf_counter", lambda: 0.0)
+        made = [make(store, clock) for make in (eventful, simulated, sitting)]
+    kinds = {event.kind for event in read_events(files(studies.export_bundle(store, made[0])))}
+    assert KINDS.keys() == kinds
+    fresh = [studies.export_bundle(store, study) for study in made]
     store.close()
     return [*fresh, *fresh[:2], *(path.read_bytes() for path in sorted(KEPT.glob("*.zip")))]
 
@@ -124,9 +133,9 @@ def tried(store: Store, content: bytes) -> str:
     signal.alarm(SECONDS)
     reason = ""
     try:
-        study = service.import_bundle(store, content)
+        study = studies.import_bundle(store, content)
         use(store, study)
-        service.delete_study(store, study)
+        studies.delete_study(store, study)
     except OURS as error:
         reason = str(error)
     finally:
@@ -138,38 +147,38 @@ def tried(store: Store, content: bytes) -> str:
 
 def use(store: Store, study: str) -> None:
     """Everything that people do with a study."""
-    assert [one.id for one in service.list_studies(store)] == [study]
-    replayed = arrays.digest(service.replay_study(store, study).state())
-    assert arrays.digest(service.load_learner(store, study).state()) == replayed
-    exported = service.export_bundle(store, study)
-    assert arrays.digest(service.replay_bundle(exported).state()) == replayed
+    assert [one.id for one in studies.list_studies(store)] == [study]
+    replayed = blobs.digest(studies.replay_study(store, study).state())
+    assert blobs.digest(studies.load_learner(store, study).state()) == replayed
+    exported = studies.export_bundle(store, study)
+    assert blobs.digest(studies.replay_bundle(exported).state()) == replayed
     look(store, study)
-    if service.get_study(store, study).status != "running":
-        service.reopen_study(store, study)
+    if studies.get_study(store, study).status != "running":
+        studies.reopen_study(store, study)
     play(store, study, 4, people=("Ann", "Zoe"), states=_labels(store, study))
-    service.close_duels(store, study)
-    if service.get_study(store, study).waits_for == "owner":
-        service.observe(store, study, {})
-    service.advance(store, study)
+    studies.close_duels(store, study)
+    if studies.get_study(store, study).waits_for == "owner":
+        studies.observe(store, study, {})
+    studies.advance(store, study)
     look(store, study)
-    service.replay_study(store, study)
+    studies.replay_study(store, study)
 
 
 def _labels(store: Store, study: str) -> list[str]:
-    return [state.label for state in service.get_study(store, study).config.states]
+    return [state.label for state in studies.get_study(store, study).config.states]
 
 
 def look(store: Store, study: str) -> None:
-    service.get_study(store, study)
-    service.epoch_list(store, study)
-    for week in service.read_lists(store, study):
-        service.list_rows(week)
-    service.present_states(store, study)
-    service.next_duel(store, study, "Ann")
-    service.next_duel(store, study, "Eve")
-    service.answers(store, study)
-    if service.get_study(store, study).episode:
-        service.plans(store, study)
+    studies.get_study(store, study)
+    studies.epoch_list(store, study)
+    for week in studies.read_lists(store, study):
+        studies.list_rows(week)
+    studies.present_states(store, study)
+    studies.next_duel(store, study, "Ann")
+    studies.next_duel(store, study, "Eve")
+    studies.answers(store, study)
+    if studies.get_study(store, study).episode:
+        studies.plans(store, study)
 
 
 @pytest.mark.long
@@ -193,7 +202,7 @@ def test_a_spoilt_bundle_is_refused_or_is_sound(
 def test_postgresql_takes_and_refuses_the_same(
     sqlite_store: Store, new_postgresql: Callable[..., str], template: str, whole: list[bytes]
 ) -> None:
-    other = service.open_store(new_postgresql(template), clock=Clock())
+    other = studies.open_store(new_postgresql(template), clock=Clock())
     rng = random.Random("both")
     for number in range(COUNT // 15):
         content = spoilt(whole[number % len(whole)], rng)

@@ -3,11 +3,13 @@
 import csv
 import io
 import zipfile
+from dataclasses import fields
 
 from playing import clinic
 
-from dopl_core.studies import service
-from dopl_core.studies.service import Store
+from dopl_core import studies
+from dopl_core.studies import Store
+from dopl_core.studies.exchange import codebook
 
 
 def tables(content: bytes) -> dict[str, str]:
@@ -18,30 +20,38 @@ def tables(content: bytes) -> dict[str, str]:
 
 def test_every_column_of_every_table_is_in_the_codebook(sqlite_store: Store) -> None:
     found = tables(
-        service.export_bundle(sqlite_store, service.create_study(sqlite_store, clinic()))
+        studies.export_bundle(sqlite_store, studies.create_study(sqlite_store, clinic()))
     )
     parts = found.pop("codebook.md").split("\n## ")
-    assert len(found) == 5
+    assert len(found) == 6
     for name, content in found.items():
         [part] = [one for one in parts if one.startswith(name)]
         for column in content.splitlines()[0].split(","):
             assert f"- `{column}`: " in part, (name, column)
 
 
+def test_every_setting_and_every_other_field_of_a_configuration_is_in_the_codebook() -> None:
+    text = codebook.text()
+    for name, setting in studies.SETTINGS.items():
+        assert f"- `{name}`: {setting.about.label}. {setting.about.help} Value: " in text
+    names = {field.name for field in fields(studies.StudyConfig)}
+    assert names == {*studies.SETTINGS, *codebook.FIXED}
+
+
 def test_lists_have_who_was_listed_drawn_and_really_helped(sqlite_store: Store) -> None:
     store = sqlite_store
     config = clinic(horizon=1, confidence="calibrated", budget=2, by_lot=1)
-    study = service.create_study(store, config)
-    listed = [one.id for one in service.read_lists(store, study)[0].listed]
+    study = studies.create_study(store, config)
+    listed = [one.id for one in studies.read_lists(store, study)[0].listed]
     [other, *_] = sorted({"p1", "p2", "p3", "p4"} - set(listed))
-    states = dict.fromkeys(service.present_states(store, study), "Low")
-    service.observe(store, study, states, helped=[listed[0], other])
-    service.advance(store, study)
-    text = tables(service.export_bundle(store, study))["lists.csv"]
+    states = dict.fromkeys(studies.present_states(store, study), "Low")
+    studies.observe(store, study, states, helped=[listed[0], other])
+    studies.advance(store, study)
+    text = tables(studies.export_bundle(store, study))["lists.csv"]
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     first = {row["arm"]: row for row in rows if row["week"] == "1"}
     assert [first[listed[0]][mark] for mark in ("listed", "by_lot", "helped")] == ["1", "0", "1"]
     assert [first[listed[1]][mark] for mark in ("listed", "by_lot", "helped")] == ["1", "1", "0"]
-    assert first[listed[1]]["why"].startswith("By lot")
+    assert first[listed[1]]["why"].startswith("Chosen at random")
     assert [first[other][mark] for mark in ("listed", "helped", "why")] == ["0", "1", ""]
     assert {row["helped"] for row in rows if row["week"] == "2"} == {""}

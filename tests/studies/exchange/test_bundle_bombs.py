@@ -14,17 +14,19 @@ import pytest
 from bundles import OURS, Members, files, rows_kept, zipped
 from playing import STATES, Clock, cpap, play
 
-from dopl_core.studies import bundle_csv, service
-from dopl_core.studies.service import Arm, CsvError, Store
+from dopl_core import studies
+from dopl_core.studies import Arm, CsvError, Store
+from dopl_core.studies.exchange import bundle_csv, transitions_csv
+from dopl_core.studies.model.study_log import log_digest
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Members:
     """The files of a bundle that is as it should be."""
-    store = service.open_store(f"sqlite:///{tmp_path_factory.mktemp('b')}/b.db", clock=Clock())
-    study = service.create_study(store, cpap())
+    store = studies.open_store(f"sqlite:///{tmp_path_factory.mktemp('b')}/b.db", clock=Clock())
+    study = studies.create_study(store, cpap())
     play(store, study, 10)
-    exported = service.export_bundle(store, study)
+    exported = studies.export_bundle(store, study)
     store.close()
     return files(exported)
 
@@ -62,7 +64,7 @@ def lying_csv(members: Members) -> bytes:
 
 
 def huge_array(members: Members, count: int = 10**9) -> bytes:
-    """An array of so many zeros, of which the header is true."""
+    """An array of that many zeros, with a true header."""
     buffer = io.BytesIO()
     header = io.BytesIO()
     about = {"descr": "<f8", "fortran_order": False, "shape": (count,)}
@@ -84,10 +86,18 @@ def many_arms(members: Members, count: int = 30_000) -> bytes:
     rules = {"world": "observed", "environment": "", "states": [{"label": x} for x in STATES]}
     about = json.loads(members["study.json"])
     about["config"] |= rules | {"arms": arms, "sitting": 5}
-    about |= {"schema": 2, "annotators": [], "closed": [], "asked": 0, "given": 0}
+    about |= {
+        "schema": 3,
+        "log": log_digest([]),
+        "annotators": [],
+        "closed": [],
+        "asked": 0,
+        "given": 0,
+    }
     heads = {"plans.csv": members["plans.csv"].splitlines(keepends=True)[0]}
-    heads["duels.csv"] = ",".join(bundle_csv.FIRST_DUELS).encode()
-    heads["transitions.csv"] = ",".join(bundle_csv.FIRST_TRANSITIONS).encode()
+    heads["duels.csv"] = ",".join(bundle_csv.DUELS).encode()
+    heads["transitions.csv"] = ",".join(transitions_csv.COLUMNS).encode()
+    heads["events.csv"] = ",".join(bundle_csv.EVENTS).encode()
     return zipped(heads | {"study.json": json.dumps(about).encode()})
 
 
@@ -106,10 +116,10 @@ def arms_in_the_environment(members: Members, line: str) -> bytes:
         (lambda m: with_config(m, horizon=1e9), "horizon is 1000000000.0: a whole number"),
         (lambda m: with_config(m, sitting=10**9), "sitting is 1000000000"),
         (lambda m: with_config(m, lease_seconds=1e308), "lease_seconds is 1e\\+308"),
-        (lambda m: with_config(m, arms=[{}] * 10**5), 'arm: "id" is missing'),
+        (lambda m: with_config(m, arms=[{}] * 10**5), 'arms: number 1: key "id" is missing'),
         (huge_array, "plan.start.* has <f8 \\(1000000000,\\): <f8 \\(61,\\) by the configuration"),
         (many_columns, "duels.csv row 1: the columns are not study, session"),
-        (many_arms, "30000 arms with 3 states are more than can be learnt"),
+        (many_arms, "30000 arms with 3 states exceed the limit"),
         (lambda m: arms_in_the_environment(m, "100000000 #"), "arms is 100000000"),
         (lambda m: arms_in_the_environment(m, "9999 #"), "not those of the environment"),
         (
@@ -126,11 +136,11 @@ def test_a_bomb_gets_an_error_at_once(
     assert len(content) < 8 << 20
     began = time.process_time()
     with pytest.raises(OURS, match=reason):
-        service.import_bundle(sqlite_store, content)
+        studies.import_bundle(sqlite_store, content)
     assert time.process_time() - began < 2
     tracemalloc.start()  # slows everything down
     with pytest.raises(OURS, match=reason):
-        service.import_bundle(sqlite_store, content)
+        studies.import_bundle(sqlite_store, content)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 300 << 20
@@ -143,7 +153,7 @@ def test_a_configuration_that_is_none_is_refused(
 ) -> None:
     about = json.loads(small["study.json"]) | {"config": config}
     with pytest.raises(CsvError, match=r"study.json: config"):
-        service.import_bundle(
+        studies.import_bundle(
             sqlite_store, zipped(small | {"study.json": json.dumps(about).encode()})
         )
 
@@ -152,10 +162,10 @@ def test_a_list_of_a_thousand_people_is_exported_and_imported(sqlite_store: Stor
     """One cell of events.csv: longer than what csv reads unless it is told."""
     arms = [Arm(f"p{n}", f"Patient {n}" * 3, "all", STATES[n % 3]) for n in range(1200)]
     rules = {"title": "Large", "budget": 1000, "horizon": 1, "confidence": "paper"}
-    study = service.create_study(
-        sqlite_store, service.from_roster(arms, STATES, engine="lagrangian", **rules)
+    study = studies.create_study(
+        sqlite_store, studies.from_roster(arms, STATES, engine="lagrangian", **rules)
     )
-    exported = service.export_bundle(sqlite_store, study)
-    service.delete_study(sqlite_store, study)
-    assert service.import_bundle(sqlite_store, exported) == study
-    assert len(service.read_lists(sqlite_store, study)[0].listed) == 1000
+    exported = studies.export_bundle(sqlite_store, study)
+    studies.delete_study(sqlite_store, study)
+    assert studies.import_bundle(sqlite_store, exported) == study
+    assert len(studies.read_lists(sqlite_store, study)[0].listed) == 1000

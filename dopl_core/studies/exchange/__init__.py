@@ -1,0 +1,1 @@
+"""Bundles: export, import, codebook, seals, and the removal of names."""

@@ -1,0 +1,136 @@
+"""What every column and every setting of a bundle means, in a sentence each."""
+
+from dopl_core.studies.model.setting_rows import SETTINGS, Setting
+
+STUDY = "The id of the study."
+ARM = "The owner's own id of the person or thing that can be helped, or its number without names."
+
+COLUMNS = {
+    "duels.csv": {
+        "study": STUDY,
+        "session": "The number of this visit of the annotator, from 1.",
+        "annotator": "The annotator's name, or a number in an export without names.",
+        "episode": "The number of the plan in force, from 1; 0 before the first plan.",
+        "epoch": "The epoch (week) of that plan, from 0.",
+        "duel": "The number of the duel in its epoch, from 0.",
+        "left_arm": "The owner's id of the left card (upper card on a phone).",
+        "left_state": "The state of the left arm.",
+        "right_arm": "The owner's id of the right card (lower card on a phone).",
+        "right_state": "The state of the right arm.",
+        "purpose": "Why it was asked. Answers to policy and sitting (first round) count, those to "
+        "repeat, gold (plain comparison) and practice do not.",
+        "outcome": "left, right, tie, skip (cannot tell), expired or undone; empty while open.",
+        "winner_arm": "The preferred arm; empty for ties and skips.",
+        "loser_arm": "The other arm; empty for ties and skips.",
+        "shown_at": "When it was shown, UTC.",
+        "answered_at": "When the answer arrived, UTC.",
+        "response_ms": "Milliseconds from seeing the cards to the click.",
+        "confidence": "How the learner computes uncertainty: calibrated, or as in the paper.",
+        "plan": "The number of the plan in force, the same as episode.",
+        "trip_ms": "Milliseconds of the round trip to the server.",
+        "narrow": "1 if the cards stood one above the other, as on a phone.",
+        "participant": "The annotator's id in a paid panel, from their link.",
+    },
+    "queue.csv": {
+        "study": STUDY,
+        "episode": "The number of the plan that asks it, from 1; 0 is before the first.",
+        "epoch": "The epoch (week) of that plan, from 0.",
+        "duel": "The number of the question in its epoch, from 0.",
+        "purpose": "policy, sitting or practice, as in duels.csv.",
+        "left_arm": "The left side, by the owner's id.",
+        "left_state": "The state of the left side.",
+        "right_arm": "The right side, by the owner's id.",
+        "right_state": "The state of the right side.",
+        "ratings": "How many answers it asks for; 0 where everybody is asked.",
+    },
+    "transitions.csv": {
+        "study": STUDY,
+        "episode": "The number of the plan in force, from 1.",
+        "epoch": "The epoch (week) of that plan, from 0.",
+        "arm": ARM,
+        "state": "The state when the epoch began; empty where it is unknown.",
+        "activated": "1 if helped in this epoch, as the owner reported.",
+        "next_state": "The state when the epoch had ended; empty where it is unknown.",
+        "source": "The owner or a simulated world; empty until it is reported.",
+        "listed": "1 if the plan put them on the list of this epoch; lists.csv has the list as "
+        "the owner changed it.",
+        "by_lot": "1 if chosen at random among people who were not on the list.",
+        "corrected_at": "When the row was last corrected, UTC.",
+        "reported": "The first report, as JSON, if a correction changed it.",
+    },
+    "plans.csv": {
+        "study": STUDY,
+        "plan": "The number of the plan, from 1.",
+        "made_at": "When it was made, UTC.",
+        "engine": "The solver that made it.",
+        "value": "Its value under optimistic beliefs; do not compare it with random_value.",
+        "random_value": "The value of helping at random under mean beliefs.",
+        "multiplier": "The value of one more place on the list.",
+        "changed": "The share of decisions that differ from those of the plan before.",
+        "answers": "The number of answers it used.",
+        "seconds": "Computing time in seconds.",
+        "digest": "A checksum of all its numbers.",
+    },
+    "events.csv": {
+        "study": STUDY,
+        "seq": "The number of the event, from 1, without a gap.",
+        "at": "When it happened, UTC.",
+        "kind": "What happened.",
+        "annotator": "The annotator who acted, or whose answers it is about.",
+        "impression": "The row of duels.csv that it is about, from 1.",
+        "outcome": "The answer that was given or undone.",
+        "body": "All other fields, as JSON.",
+    },
+    "lists.csv": {
+        "week": "The week (epoch over all plans) of the list, from 1.",
+        "arm": ARM,
+        "listed": "1 if on the list; 0 for people next in line, taken off, or helped without "
+        "being on the list.",
+        "by_lot": "1 if chosen at random among people who were not on the list.",
+        "helped": "1 if helped, as the owner reported; empty until then.",
+        "why": "The reason that the list gave.",
+        "reserve": "1 if next in line: the person to help if somebody on the list is not there.",
+        "changed": "on if the owner put them on the list, off if the owner took them off it.",
+        "because": "The owner's reason for that.",
+    },
+}
+
+
+FIXED = {
+    "world": "observed: the owner reports states; simulated: a known bandit makes them.",
+    "arms": "Everybody who ever took part: id, label, group, first state, other columns, present.",
+    "states": "Label and description of each state, from worst to best.",
+    "environment": "The TOML text of the simulated bandit; empty in observed worlds.",
+    "environment_name": "The name of the simulated bandit.",
+    "environment_seed": "The seed of ranges in the environment that are drawn for each arm.",
+    "engine": "The solver that makes plans.",
+    "pays": "Whose rewards count: those of everybody (all), or of people helped (active).",
+    "ordered": "Whether the learner knows that states are in order.",
+}
+
+
+def text() -> str:
+    """The codebook as Markdown."""
+    parts = ["# Codebook\n\nEvery column of every table. Times are UTC, ISO 8601.\n"]
+    for name, columns in COLUMNS.items():
+        parts.append(_section(name, columns))
+    parts.append(
+        "`history.csv`, where there are past records, has the columns id, when, state and helped.\n"
+        "\n`answers.csv`, where there are past answers, has the columns annotator, winner, loser, "
+        "when.\n"
+    )
+    settings = {name: _setting(setting) for name, setting in SETTINGS.items()}
+    parts.append(_section("study.json, config: settings", settings))
+    parts.append(_section("study.json, config: what never changes", FIXED))
+    return "\n".join(parts)
+
+
+def _section(name: str, entries: dict[str, str]) -> str:
+    lines = "\n".join(f"- `{entry}`: {said}" for entry, said in entries.items())
+    return f"## {name}\n\n{lines}\n"
+
+
+def _setting(setting: Setting) -> str:
+    about = setting.about
+    changes = "Never changes" if about.changes == "never" else f"May change {about.changes}"
+    return f"{about.label}. {about.help} Value: {setting.needed}. {changes}."

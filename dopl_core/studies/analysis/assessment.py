@@ -1,0 +1,266 @@
+"""The assessment of a study: the effect of help, the forecast, and how sure the list is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
+from dopl_core.learning.learner import Learner
+from dopl_core.learning.planning import plan
+from dopl_core.learning.planning.ranking import rank
+from dopl_core.learning.preferences import MOST_EXACT
+from dopl_core.studies.analysis import effect_of_help, forecast
+from dopl_core.studies.analysis.effect_of_help import (
+    EffectByLot,
+    EffectInState,
+    EffectWithin,
+    Estimate,
+)
+from dopl_core.studies.analysis.forecast import Forecast
+from dopl_core.studies.model import rules
+from dopl_core.studies.model.log_values import Epoch, state_label
+from dopl_core.studies.model.study_config import StudyConfig
+from dopl_core.studies.replay import learner_from_log
+from dopl_core.studies.replay.known_states import likely_states
+from dopl_core.studies.store.database import Store
+from dopl_core.studies.store.study_reader import read_study
+from dopl_core.studies.store.time_limits import slowly
+
+MORE_ANSWERS = 40  # the assessment says how many places this many answers would change
+MOST_PEOPLE = 2_000  # of a study whose places are assessed: each posterior draw needs a plan
+
+
+@dataclass(frozen=True)
+class Place:
+    """A person on the list and the probability that they belong there (forecast.py)."""
+
+    id: str
+    label: str
+    state: str | None
+    by_lot: bool
+    probability: float
+
+
+class AnswersChanged(NamedTuple):
+    """What answers changed of the list, against a list made from the order of the states alone.
+
+    places: that other people would have had, of `of` places not chosen at random
+    people_differ: whether people in one state differ by more than their uncertainty
+    """
+
+    places: int
+    of: int
+    people_differ: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """What the data say about a study; see effect_of_help.py and forecast.py.
+
+    weeks: how many are reported
+    state_counts: [w, 2, s] people in each state at the end of each week, not helped and helped
+    effect_by_state: observed moves, past records included, and the estimate, one for each state
+    effect: of help, within people and weeks;  sceptical_effect: by all moves, sceptical prior
+    forecast: None before the first list, before people were seen both with help and without, and
+        if the learner has no posterior
+    places: of the present list; empty if there is no forecast or more than MOST_PEOPLE people
+    places_changed: expected number of places that MORE_ANSWERS would change; None if unknown
+    answers_changed: what answers changed of the list; None if unknown
+    """
+
+    config: StudyConfig
+    weeks: int
+    state_counts: IntArray
+    effect_by_state: list[EffectInState]
+    effect: EffectWithin
+    effect_by_lot: EffectByLot
+    sceptical_effect: Estimate
+    targeting_gain: Estimate
+    forecast: Forecast | None
+    places: list[Place]
+    places_changed: float | None
+    answers_changed: AnswersChanged | None
+
+    @property
+    def help_works(self) -> bool:
+        """Whether it may be claimed that help works."""
+        return self.proven_sign > 0
+
+    @property
+    def proven_sign(self) -> int:
+        """Help works (1), does harm (-1), or neither is proven yet (0)."""
+        return effect_of_help.proven_sign(self.effect.overall, self.sceptical_effect, self.weeks)
+
+
+@slowly()
+def assess(store: Store, study: str, learner: Learner | None = None) -> Assessment:
+    """Assess a study as it is now; the result is the same until the next event.
+
+    learner: the study's present learner, if it is loaded already
+    """
+    with read_study(store, study) as reader:
+        config, row, moves = reader.config, reader.row, reader.epochs
+        learner = learner or learner_from_log.learner_now(reader)
+        epoch = reader.present_epoch() if row.episode else None
+    S = config.n_states
+    n_arms = max((len(move.states) for move in moves), default=config.n_arms)
+    weeks = effect_of_help.reported_weeks(moves, n_arms)
+    weeks = weeks._replace(barred=rules.barred(config, moves))
+    rng = np.random.default_rng([config.seed % 2**32, row.seq])
+    visits = learner.visits
+    draws, sceptical = (
+        learner.draw_moves(_draw_count(visits), rng, no_effect)
+        for no_effect in (0.0, forecast.NO_EFFECT_PRIOR)
+    )
+    gains = effect_of_help.gains(draws)
+    coming: Forecast | None = None
+    places: list[Place] = []
+    places_changed: float | None = None
+    answers_changed: AnswersChanged | None = None
+    seen = effect_of_help.seen_both_ways(visits).any()  # no figure without observations
+    if epoch is not None and learner.has_posterior and seen:
+        states = epoch.states
+        likely = _likely_states(learner, states, moves)
+        coming = _forecast(learner, sceptical, likely, rng)
+        if learner.present.sum() <= MOST_PEOPLE:
+            places = _places(config, learner, draws, (states, likely), moves[-1], rng)
+            places_changed = _places_changed(learner, (states, likely), moves[-1], rng)
+            if config.ordered:
+                answers_changed = _answers_changed(learner, states, moves[-1])
+    return Assessment(
+        config=config,
+        weeks=len(weeks.states),
+        state_counts=effect_of_help.state_counts(weeks, S),
+        effect_by_state=effect_of_help.effect_by_state(gains, visits),
+        effect=effect_of_help.effect_within(weeks, S),
+        effect_by_lot=effect_of_help.effect_by_lot(weeks, S),
+        sceptical_effect=effect_of_help.overall_effect(effect_of_help.gains(sceptical), visits),
+        targeting_gain=effect_of_help.targeting_gain(gains[:, : weeks.states.shape[1]], weeks),
+        forecast=coming,
+        places=places,
+        places_changed=places_changed,
+        answers_changed=answers_changed,
+    )
+
+
+def _draw_count(visits: IntArray) -> int:
+    """How many posterior draws take at most about a second."""
+    return int(np.clip(4_000_000 // visits.size, 20, 600))
+
+
+def _likely_states(learner: Learner, states: IntArray, moves: Sequence[Epoch]) -> IntArray:
+    """The states [N], with unknown ones replaced by the most likely state."""
+    chances = likely_states(states, moves[:-1], learner.present, learner.known_dynamics().mean)
+    if chances is None:
+        return np.maximum(states, 0)
+    return np.where(states == UNKNOWN, chances.argmax(axis=1), states)
+
+
+def _forecast(
+    learner: Learner, draws: FloatArray, states: IntArray, rng: np.random.Generator
+) -> Forecast:
+    """How many people will be in the better half in the coming weeks."""
+    here = np.flatnonzero(learner.present)
+    half = np.tile(effect_of_help.better_half(learner.n_states).astype(float), (len(here), 1))
+    pay = forecast.simulate_weeks(
+        draws[:, here],
+        half,
+        forecast.policies(learner.priority[here]),
+        states[here],
+        learner.budget,
+        rng,
+        times=max(1, 200 // len(here)),
+    )
+    return forecast.summarise_weeks(pay)
+
+
+def _places(
+    config: StudyConfig,
+    learner: Learner,
+    draws: FloatArray,
+    states: tuple[IntArray, IntArray],
+    listed: Epoch,
+    rng: np.random.Generator,
+) -> list[Place]:
+    """The places of the list: first those chosen, the surest first, then those by lot.
+
+    states: as they are known, and with the most likely state where unknown
+    """
+    known, likely = states
+    here = np.flatnonzero(learner.present)
+    count = int(np.clip(4_000 // len(here), 10, 60))
+    strengths = learner.draw_strengths(count, rng)[:, here]
+    problem = (likely[here], learner.budget, learner.pays)
+    best = forecast.best_lists(draws[:count, here], strengths, *problem)
+    probability = np.zeros(learner.n_arms)
+    probability[here] = forecast.belonging_probability(best)
+    by_lot = set(listed.by_lot.tolist())
+    places = [
+        Place(
+            id=config.arms[n].id,
+            label=config.arms[n].label,
+            state=state_label(config, int(known[n])),
+            by_lot=n in by_lot,
+            probability=float(probability[n]),
+        )
+        for n in listed.listed.tolist()
+    ]
+    return sorted(places, key=lambda place: (place.by_lot, -place.probability))
+
+
+def _places_changed(
+    learner: Learner,
+    states: tuple[IntArray, IntArray],
+    listed: Epoch,
+    rng: np.random.Generator,
+) -> float | None:
+    """How many places MORE_ANSWERS to the most informative duels would change, on average."""
+    too_many = learner.n_arms * learner.n_states > MOST_EXACT
+    if too_many or len(listed.by_lot) >= learner.budget:
+        return None
+    known, likely = states
+    duels = learner.telling_duels(known, MORE_ANSWERS, rng)
+    if len(duels) < MORE_ANSWERS or learner.dynamics is None:
+        return None
+    belief, here = learner.belief(), np.flatnonzero(learner.present)
+    assert belief.covariance is not None  # noqa: S101
+    pairs = duels[:, ::2] * learner.n_states + duels[:, 1::2]
+    mean = belief.mean.ravel()
+    factor = forecast.mean_shift_factor(belief.covariance, pairs, mean)
+    shifted = mean + rng.standard_normal((30, factor.shape[1])) @ factor.T
+    means = np.concatenate([mean[None], shifted]).reshape(31, *belief.mean.shape)
+    P = learner.dynamics.mean[here]
+    lists = forecast.best_lists(
+        np.broadcast_to(P, (31, *P.shape)),
+        means[:, here],
+        likely[here],
+        learner.budget,
+        learner.pays,
+    )
+    return float((lists[0] & ~lists[1:]).sum(axis=1).mean())
+
+
+def _answers_changed(learner: Learner, states: IntArray, listed: Epoch) -> AnswersChanged | None:
+    """The places of the list that the order of the states alone would have given to others.
+
+    By the same moves, with strengths that rise evenly with the order and are equal for all people.
+    Only people with a known state count. None if the list was made without answers.
+    """
+    belief, here = learner.preferences, np.flatnonzero(learner.present)
+    if belief is None or belief.reference is None or learner.dynamics is None:
+        return None
+    chosen = np.setdiff1d(listed.arms, listed.by_lot)
+    chosen = chosen[states[chosen] != UNKNOWN]
+    if not len(chosen):
+        return None
+    order = np.tile(np.arange(learner.n_states, dtype=float), (len(here), 1))
+    P = learner.dynamics.mean[here]
+    made = plan(order, P, P, learner.budget, engine="lagrangian", pays=learner.pays)
+    urgency = rank(made.advantage, -order)[np.arange(len(here)), states[here]]
+    urgency[states[here] == UNKNOWN] = -np.inf
+    last = np.sort(urgency)[-len(chosen)]
+    places = int((urgency[np.searchsorted(here, chosen)] < last).sum())
+    spread, unsure = belief.mean[here].std(axis=0), belief.sd[here].mean(axis=0)
+    return AnswersChanged(places, len(chosen), bool((spread > unsure).any()))

@@ -1,0 +1,310 @@
+"""The effect of help: estimates and intervals from reported weeks, as functions on arrays.
+
+Axes: w reported weeks, n arms, s states, a actions, d posterior draws. An arm is better off after a
+week if it is in a better state than before, or still in the best one.
+
+Four estimates:
+- effect_within compares each arm with itself in the same state, allowing for each week: neither
+  differences between arms nor seasons pass for an effect of help;
+- effect_by_state uses posterior draws of the transition probabilities of one state, over all moves;
+- effect_by_lot compares arms drawn by lot with those not drawn in the same week (randomised);
+- overall_effect uses posterior draws of all transition probabilities.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, stdtr, stdtrit
+
+from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray, IntArray
+from dopl_core.studies.model.log_values import Epoch, moves_in
+from dopl_core.studies.operate.known_effects import KnownEffect, better_states, known_effects
+
+LEVEL = 0.9  # of intervals
+# Owners look every week, so errors accumulate over repeated looks. A claim needs 8 weeks, a
+# probability of at least 97 % within people and weeks, and a posterior of at least 90 % under a
+# sceptical prior. Measured over half a year of weekly looks (bench working).
+CLAIM_PROBABILITY, SCEPTICAL_PROBABILITY, FIRST_CLAIM_WEEK = 0.97, 0.90, 8
+WIDENING = 1.1  # of intervals: no model covers all differences between arms (bench working)
+MIN_PAIRS = 2.0  # pairs of weeks that a comparison within people needs
+
+
+class ReportedWeeks(NamedTuple):
+    """The reported weeks, all [w, n]: states (or UNKNOWN), and 0/1 for helped, listed, by lot.
+
+    barred: who could not be drawn by lot by the study's rules; None if there are no such rules
+    """
+
+    states: IntArray
+    helped: IntArray
+    next_states: IntArray
+    listed: IntArray
+    by_lot: IntArray
+    barred: NDArray[np.bool_] | None = None
+
+
+class Estimate(NamedTuple):
+    """A mean, its 90 % interval, and the posterior probability that the quantity is above 0."""
+
+    mean: float
+    low: float
+    high: float
+    probability: float
+
+    @property
+    def known(self) -> bool:
+        """Whether there were data to estimate from."""
+        return bool(np.isfinite(self.mean))
+
+
+UNKNOWN_ESTIMATE = Estimate(np.nan, np.nan, np.nan, 0.5)
+
+
+def reported_weeks(moves: Sequence[Epoch], n_arms: int) -> ReportedWeeks:
+    """The reported weeks of `moves`; arms that were absent have state UNKNOWN."""
+    states, helped, next_states = moves_in(list(moves), n_arms)
+    listed, by_lot = np.zeros_like(states), np.zeros_like(states)
+    reported = [move for move in moves if move.next_states is not None]
+    for week, move in enumerate(reported):
+        listed[week, move.arms], by_lot[week, move.by_lot] = 1, 1
+    return ReportedWeeks(states, helped, next_states, listed, by_lot)
+
+
+def better_off(states: IntArray, next_states: IntArray, n_states: int) -> FloatArray:
+    """1 where an arm is better off afterwards, 0 where it is not, NaN where a state is unknown."""
+    up = better_states(n_states)[states, next_states]
+    known = (states != UNKNOWN) & (next_states != UNKNOWN)
+    return np.where(known, up.astype(float), np.nan)
+
+
+def better_half(n_states: int) -> NDArray[np.bool_]:
+    """Which states [s] are in the better half."""
+    return np.arange(n_states) > (n_states - 1) / 2
+
+
+def state_counts(weeks: ReportedWeeks, n_states: int) -> IntArray:
+    """How many arms were in each state at the end of each week [w, 2, s]; axis 1: helped or not."""
+    W = len(weeks.states)
+    counts = np.zeros((W, 2, n_states), dtype=np.int64)
+    known = weeks.next_states != UNKNOWN
+    week = np.nonzero(known)[0]
+    np.add.at(counts, (week, weeks.helped[known], weeks.next_states[known]), 1)
+    return counts
+
+
+# --- within people and weeks
+
+
+class EffectWithin(NamedTuple):
+    """The effect of help within people and weeks: in all states together, and in each state."""
+
+    overall: Estimate
+    by_state: list[Estimate]
+
+
+def effect_within(weeks: ReportedWeeks, n_states: int) -> EffectWithin:
+    """Least-squares effect of help, with an effect of each arm and of each week in every state.
+
+    Arms may differ in any way, and so may weeks. Only arms seen in a state with help and without
+    count, in weeks when others in that state were treated otherwise.
+    """
+    y = better_off(weeks.states, weeks.next_states, n_states)
+    both = np.stack([weeks.helped.astype(float), np.nan_to_num(y)])
+    sums = []
+    for state in range(n_states):
+        seen = (weeks.states == state) & ~np.isnan(y)
+        (h, f), rank = without_means(both, seen)
+        sums.append([(h * h).sum(), (h * f).sum(), (f * f).sum(), seen.sum() - rank])
+    return EffectWithin(_least_squares(*np.sum(sums, axis=0)), [_least_squares(*s) for s in sums])
+
+
+def without_means(x: FloatArray, seen: NDArray[np.bool_]) -> tuple[FloatArray, int]:
+    """x [k, w, n] where seen [w, n], less the means of arms and of weeks; and how many these are.
+
+    The effects of weeks solve the normal equations after those of arms are eliminated.
+    """
+    m = seen.astype(float)
+    of_arm = np.maximum(m.sum(axis=0), 1)
+
+    def less_arms(x: FloatArray) -> FloatArray:
+        return np.asarray(m * (x - (m * x).sum(axis=-2, keepdims=True) / of_arm))
+
+    x = less_arms(x)
+    A = np.diag(m.sum(axis=1)) - (m / of_arm) @ m.T
+    week = x.sum(axis=-1) @ np.linalg.pinv(A, hermitian=True)
+    rank = int(seen.any(axis=0).sum() + np.linalg.matrix_rank(A, hermitian=True))
+    return x - less_arms(week[..., None]), rank
+
+
+def _least_squares(
+    pairs: float, product: float, square: float, freedom: float, level: float = LEVEL
+) -> Estimate:
+    """The slope of y on h from the sums of h h, h y and y y, and the degrees of freedom.
+
+    A quarter of a move is added to the variance, so that a few moves that happen to agree do not
+    look certain.
+    """
+    if pairs < MIN_PAIRS or freedom < 2:
+        return UNKNOWN_ESTIMATE
+    effect = product / pairs
+    variance = max(square - effect * product, 0.0) / (freedom - 1)
+    sd = float(np.sqrt(variance * pairs + 0.25)) / pairs
+    reach = float(stdtrit(freedom - 1, (1 + level) / 2)) * sd
+    low, high = max(effect - reach, -1.0), min(effect + reach, 1.0)
+    return Estimate(float(effect), low, high, float(stdtr(freedom - 1, effect / sd)))
+
+
+# --- by lot
+
+
+class EffectByLot(NamedTuple):
+    """The effect of being drawn by lot, and how many times an arm was drawn."""
+
+    drawn: int
+    effect: Estimate
+
+
+def effect_by_lot(weeks: ReportedWeeks, n_states: int, level: float = LEVEL) -> EffectByLot:
+    """The effect of being drawn by lot: a randomised comparison, unbiased by design.
+
+    In each week, the arms drawn are compared with all that could have been drawn: not on the list
+    for another reason, and with known states before and after. Arms count as drawn whether help
+    reached them or not (intention to treat). The mean of each state, over arms not drawn, is
+    subtracted first. This shortens the interval without bias, because states precede the draw.
+    """
+    y = better_off(weeks.states, weeks.next_states, n_states)
+    eligible = ((weeks.listed == 0) | (weeks.by_lot == 1)) & ~np.isnan(y)
+    eligible &= (weeks.by_lot == 1).any(axis=1)[:, None]
+    if weeks.barred is not None:
+        eligible &= ~weeks.barred
+    drawn, others = eligible & (weeks.by_lot == 1), eligible & (weeks.by_lot == 0)
+    L, E = drawn.sum(axis=1), others.sum(axis=1)
+    w = L * E / np.maximum(L + E, 1)
+    if L[E > 0].sum() < 2 or w.sum() == 0:
+        return EffectByLot(int(L.sum()), UNKNOWN_ESTIMATE)
+    usual = np.bincount(weeks.states[others], y[others], n_states) / np.maximum(
+        np.bincount(weeks.states[others], minlength=n_states), 1
+    )
+    e = np.where(eligible, np.nan_to_num(y) - usual[weeks.states], 0.0)
+    mean1 = (e * drawn).sum(axis=1) / np.maximum(L, 1)
+    mean0 = (e * others).sum(axis=1) / np.maximum(E, 1)
+    effect = float((w * (mean1 - mean0)).sum() / w.sum())
+    of = L[E > 0].sum()
+    v1 = (e[drawn] - e[drawn].mean()).var() * of / (of - 1)
+    v0 = e[others].var()
+    variance = (w**2 * (v1 / np.maximum(L, 1) + v0 / np.maximum(E, 1))).sum() / w.sum() ** 2
+    sd = float(np.sqrt(max(variance, 0.25 / of**2)))
+    reach = float(stdtrit(of - 1, (1 + level) / 2)) * sd
+    found = Estimate(effect, effect - reach, effect + reach, float(ndtr(effect / sd)))
+    return EffectByLot(int(L.sum()), found)
+
+
+# --- by posterior draws
+
+
+def gains(transitions: FloatArray) -> FloatArray:
+    """Probability to be better off with help minus without [d, n, s].
+
+    transitions: [d, n, s, a, s']
+    """
+    up = better_states(transitions.shape[2]).astype(float)
+    chance = np.einsum("dnsat,st->dnsa", transitions, up)
+    return np.asarray(chance[..., ACT] - chance[..., WAIT])
+
+
+def overall_effect(gains: FloatArray, visits: IntArray, level: float = LEVEL) -> Estimate:
+    """The effect of help averaged over the states that were seen with and without help.
+
+    Within a state, an arm's weight is its number of visits, helped or not. Weighting by help alone
+    would favour arms that were helped because help seemed to work for them.
+
+    gains: [d, n, s];  visits: [n, s, a, s']
+    """
+    both = seen_both_ways(visits)
+    if not both.any():
+        return UNKNOWN_ESTIMATE
+    return summarise(_state_gains(gains, visits)[:, both].mean(axis=1), level)
+
+
+class EffectInState(NamedTuple):
+    """What was observed in a state, and the estimated effect of help in it.
+
+    estimate: unknown unless people were seen in the state both with help and without
+    """
+
+    known: KnownEffect
+    estimate: Estimate
+
+
+def effect_by_state(
+    gains: FloatArray, visits: IntArray, level: float = LEVEL
+) -> list[EffectInState]:
+    """The effect of help in each state, estimated from all moves; weights as in overall_effect.
+
+    The raw shares compare different people: those helped may have been worse off to begin with. The
+    draws allow for that in part: they are of each arm's own transition probabilities.
+
+    gains: [d, n, s];  visits: [n, s, a, s']
+    """
+    drawn, both = _state_gains(gains, visits), seen_both_ways(visits)
+    return [
+        EffectInState(known, summarise(drawn[:, s], level) if both[s] else UNKNOWN_ESTIMATE)
+        for s, known in enumerate(known_effects(visits))
+    ]
+
+
+def seen_both_ways(visits: IntArray) -> NDArray[np.bool_]:
+    """Which states [s] were seen with help and without."""
+    return np.asarray((visits.sum(axis=(0, 3)) > 0).all(axis=1))
+
+
+def _state_gains(gains: FloatArray, visits: IntArray) -> FloatArray:
+    """The mean gain in each state [d, s], each arm weighted by its number of visits."""
+    weight = visits.sum(axis=(2, 3))
+    return np.asarray((gains * weight).sum(axis=1) / np.maximum(weight.sum(axis=0), 1))
+
+
+def targeting_gain(gains: FloatArray, weeks: ReportedWeeks) -> Estimate:
+    """Mean effect of help in places chosen by the list minus places by lot; gains: [d, n, s]."""
+    known = weeks.states != UNKNOWN
+    chosen = known & (weeks.listed == 1) & (weeks.by_lot == 0)
+    drawn = known & (weeks.by_lot == 1)
+    if not chosen.any() or not drawn.any():
+        return UNKNOWN_ESTIMATE
+
+    def mean(where: NDArray[np.bool_]) -> FloatArray:
+        arms = np.nonzero(where)[1]
+        return np.asarray(gains[:, arms, weeks.states[where]].mean(axis=1))
+
+    return summarise(mean(chosen) - mean(drawn))
+
+
+def summarise(draws: FloatArray, level: float = LEVEL, widening: float = WIDENING) -> Estimate:
+    """Mean, interval and posterior probability of being above 0 of draws [d].
+
+    The probability is that of a normal distribution with the same mean and spread: a few hundred
+    draws are too few to count 99 %.
+
+    widening: factor by which the interval is wider than that of the draws
+    """
+    mean, sd = float(draws.mean()), float(draws.std())
+    ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    low, high = mean + widening * (ends - mean)
+    return Estimate(mean, float(low), float(high), float(ndtr(mean / max(sd, 1e-12))))
+
+
+def proven_sign(effect: Estimate, sceptical: Estimate, weeks: int) -> int:
+    """What may be claimed: help works (1), help does harm (-1), or nothing yet (0).
+
+    No other gain is claimed before this one.
+
+    effect: within people and weeks;  sceptical: by posterior draws under a sceptical prior
+    """
+    if weeks < FIRST_CLAIM_WEEK or not effect.known:
+        return 0
+    p, q = effect.probability, sceptical.probability
+    works = p >= CLAIM_PROBABILITY and q >= SCEPTICAL_PROBABILITY
+    harms = p <= 1 - CLAIM_PROBABILITY and q <= 1 - SCEPTICAL_PROBABILITY
+    return int(works) - int(harms)

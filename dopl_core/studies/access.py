@@ -1,7 +1,10 @@
-"""Who may come in: the owner by a key, annotators and colleagues by links; hashes are kept.
+"""Access: the owner's key and its sessions, invite links, and the browsers of participants.
 
-The key is shown to the server once, for a session: a random token that a browser keeps in its
-place. Sessions end by themselves after some days, and all at once when a new key is made.
+Only hashes of keys and tokens are stored. A browser sends the key once and gets a session: a random
+token that it keeps instead. Sessions expire after some days; a new key ends all of them.
+
+A link may be shared by the participants of a panel, each with an id. The browser that first uses an
+id keeps it: a random token in a cookie, of which the hash is stored.
 """
 
 import hashlib
@@ -13,35 +16,43 @@ from typing import Literal
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from dopl_core.studies import schema
-from dopl_core.studies.config import check_name
-from dopl_core.studies.reading import study_row
-from dopl_core.studies.store import Store, StudyError
+from dopl_core.studies.model.errors import StudyError
+from dopl_core.studies.model.names import check_person, participant_name
+from dopl_core.studies.store import tables
+from dopl_core.studies.store.database import Store
+from dopl_core.studies.store.study_reader import read_study, study_row
 
 Opens = Literal["duels", "list"]
 
-OWNER = "Owner"  # the name under which the owner's own answers are kept
+OWNER = "Owner"  # annotator name of the owner's own answers
 SESSION_SECONDS = 7 * 24 * 3600
 
 _OWNERS_KEY = "owner"
-_MOST_SESSIONS = 50  # the oldest end when more are begun
-_keys, _invites, _sessions = schema.keys.c, schema.invites.c, schema.sessions.c
+_MOST_SESSIONS = 50  # a new session beyond these ends the oldest
+_keys, _invites, _sessions = tables.keys.c, tables.invites.c, tables.sessions.c
+_seats, _people = tables.seats.c, tables.annotators.c
 
-# Asked at every click and every look: made once.
+# Prepared once: these run at every click and every page view.
 _LINK = sa.select(_invites.study, _invites.annotator, _invites.made_at, _invites.revoked_at).where(
     _invites.opens == sa.bindparam("opens")
 )
-_WHO = _LINK.where(_invites.token_hash == sa.bindparam("token"), _invites.revoked_at.is_(None))
+_BY_TOKEN = _LINK.where(_invites.token_hash == sa.bindparam("token"), _invites.revoked_at.is_(None))
 _SESSION = sa.select(_sessions.until).where(
     _sessions.token_hash == sa.bindparam("token"),
+    _sessions.host.in_([sa.bindparam("host"), ""]),  # none in sessions begun before schema 11
     _sessions.key_hash == _keys.key_hash,
     _keys.name == _OWNERS_KEY,
+)
+_SEAT = sa.select(_seats.browser_hash).where(
+    _seats.study == sa.bindparam("study"),
+    _seats.link == sa.bindparam("link"),
+    _seats.participant == sa.bindparam("participant"),
 )
 
 
 @dataclass(frozen=True)
 class Invite:
-    """Somebody's link to one study, to its duels or its list; times in milliseconds since 1970."""
+    """One person's link to one study: its duels or its list. Times are milliseconds since 1970."""
 
     study: str
     annotator: str
@@ -50,21 +61,21 @@ class Invite:
 
 
 def make_owner_key(store: Store) -> str:
-    """A new key, to be shown once; the one before and its sessions open nothing any more.
+    """Make a new owner key, to be shown once. The previous key and its sessions become invalid.
 
-    Of several that are made at once one is valid.
+    If several processes make a key at the same time, exactly one of the keys is valid.
     """
     key = secrets.token_urlsafe(24)
     with store.write() as connection:
         new = _new_key(store, key)
         again = {"key_hash": new.excluded.key_hash, "made_at": new.excluded.made_at}
         connection.execute(new.on_conflict_do_update(index_elements=[_keys.name], set_=again))
-        connection.execute(sa.delete(schema.sessions).where(_sessions.key_hash != _hash(key)))
+        connection.execute(sa.delete(tables.sessions).where(_sessions.key_hash != _hash(key)))
     return key
 
 
 def first_owner_key(store: Store) -> str | None:
-    """A key, to be shown once, if none was ever made; of several who ask at once one gets it."""
+    """Make the first owner key, to be shown once; None if a key exists already."""
     key = secrets.token_urlsafe(24)
     with store.write() as connection:
         new = _new_key(store, key).on_conflict_do_nothing().returning(_keys.name)
@@ -73,21 +84,24 @@ def first_owner_key(store: Store) -> str | None:
 
 
 def has_owner_key(store: Store) -> bool:
-    """Whether a key was ever made."""
+    """Whether an owner key exists."""
     with store.read() as connection:
         return connection.execute(sa.select(_keys.name)).first() is not None
 
 
 def is_owner(store: Store, key: str) -> bool:
-    """Whether this is the owner's key."""
+    """Whether this is the present owner key."""
     with store.read() as connection:
         query = sa.select(_keys.key_hash).where(_keys.name == _OWNERS_KEY)
         kept = connection.execute(query).scalar()
     return kept is not None and secrets.compare_digest(kept, _hash(key))
 
 
-def begin_session(store: Store, key: str) -> str | None:
-    """A token for the browser of whoever has the key; None for anybody else."""
+def begin_session(store: Store, key: str, host: str) -> str | None:
+    """Start a session and return its token; None if the key is wrong.
+
+    host: the app's name and port in the browser's address; the session is valid only there
+    """
     if not is_owner(store, key):
         return None
     token, now = secrets.token_urlsafe(24), store.now()
@@ -95,32 +109,33 @@ def begin_session(store: Store, key: str) -> str | None:
         query = sa.select(_sessions.token_hash).order_by(_sessions.until.desc())
         kept = connection.execute(query.where(_sessions.until > now)).scalars().all()
         over = _sessions.token_hash.not_in(kept[: _MOST_SESSIONS - 1])
-        connection.execute(sa.delete(schema.sessions).where(over))
+        connection.execute(sa.delete(tables.sessions).where(over))
         row = {
             "token_hash": _hash(token),
             "key_hash": _hash(key),
+            "host": host,
             "until": now + 1000 * SESSION_SECONDS,
         }
-        connection.execute(sa.insert(schema.sessions), row)
+        connection.execute(sa.insert(tables.sessions), row)
     return token
 
 
-def has_session(store: Store, token: str) -> bool:
-    """Whether this is a session of the owner: not over, and of the present key."""
+def has_session(store: Store, token: str, host: str) -> bool:
+    """Whether this token is a session of the present key, begun at this host and not expired."""
     with store.read() as connection:
-        until = connection.execute(_SESSION, {"token": _hash(token)}).scalar()
+        until = connection.execute(_SESSION, {"token": _hash(token), "host": host}).scalar()
     return until is not None and until > store.now()
 
 
 def invite(store: Store, study: str, annotator: str, opens: Opens = "duels") -> str:
-    """A token for one person and one study, to be shown once; it replaces any they had.
+    """Make a token for one person and one study, to be shown once; it replaces their previous one.
 
-    opens: the duels, to answer them, or the list, to read it and nothing else
+    opens: "duels" lets them answer, "list" lets them read the list and nothing else
     """
-    annotator = check_name(annotator)
+    annotator = check_person(annotator)
     if _looks_like(annotator) == _looks_like(OWNER):
         raise StudyError(
-            f'"{annotator}" is the name of the owner\'s own answers: invite by another name'
+            f'"{annotator}" is reserved for the owner\'s own answers; use another name'
         )
     token = secrets.token_urlsafe(16)
     with store.write() as connection:
@@ -133,36 +148,103 @@ def invite(store: Store, study: str, annotator: str, opens: Opens = "duels") -> 
             "made_at": store.now(),
             "opens": opens,
         }
-        connection.execute(sa.insert(schema.invites), row)
+        connection.execute(sa.insert(tables.invites), row)
     return token
 
 
 def revoke(store: Store, study: str, annotator: str, opens: Opens = "duels") -> bool:
-    """Make somebody's link open nothing; whether there was one. Their answers stay."""
+    """Revoke a person's link; returns whether there was one. Their answers stay."""
     with store.write() as connection:
         study_row(connection, study, lock=True)
         return connection.execute(_revoke(store, study, annotator.strip(), opens)).rowcount > 0
 
 
-def who(store: Store, token: str, opens: Opens = "duels") -> Invite | None:
-    """Whose link this is; None if it is nobody's, was revoked, or opens something else."""
+def find_invite(store: Store, token: str, opens: Opens = "duels") -> Invite | None:
+    """The invite of a token; None if it is unknown, revoked, or opens something else."""
     with store.read() as connection:
         values = {"token": _hash(token), "opens": opens}
-        row = connection.execute(_WHO, values).one_or_none()
+        row = connection.execute(_BY_TOKEN, values).one_or_none()
     return None if row is None else Invite(*row)
 
 
 def invites(store: Store, study: str, opens: Opens = "duels") -> list[Invite]:
-    """The links of a study, revoked ones too, oldest first."""
+    """All invites of a study, revoked ones included, oldest first."""
     query = _LINK.where(_invites.study == study).order_by(_invites.made_at, _invites.annotator)
     with store.read() as connection:
         study_row(connection, study)
         return [Invite(*row) for row in connection.execute(query, {"opens": opens})]
 
 
+# --- participants
+
+
+def check_without_id(store: Store, link: Invite) -> None:
+    """Refuse a visitor without an id if the link is a panel's: nobody can tell them apart.
+
+    It is a panel's if the study has a completion code, or if participants came by it, unless the
+    colleague whose link it is has answered.
+    """
+    check_person(link.annotator)
+    own, participants = _people.name == link.annotator, _people.link == link.annotator
+    with read_study(store, link.study) as reader:
+        query = sa.select(_people.link, _people.answers).where(_people.study == link.study)
+        came = reader.connection.execute(query.where(sa.or_(own, participants))).all()
+        is_panel = bool(reader.config.completion_code) or any(one.link for one in came)
+    if is_panel and not any(one.link is None and one.answers for one in came):
+        raise StudyError("this link has no participant id")
+
+
+def take_seat(store: Store, link: Invite, participant: str, browser: str) -> bool:
+    """Whether a browser may be this participant; the first that asks for an id gets it.
+
+    browser: the random token that it keeps
+    """
+    participant_name(link.annotator, participant)  # refuses ids that cannot be used
+    if not browser:
+        raise StudyError("the browser did not keep its cookie")
+    if _seated(store, link, participant) is None:
+        row = _seat(link, participant) | {"taken_at": store.now()}
+        row["browser_hash"] = _browser_hash(link, participant, browser)
+        insert = sqlite.insert if store.is_sqlite else postgresql.insert
+        with store.write() as connection:
+            study_row(connection, link.study, lock=True)
+            connection.execute(insert(tables.seats).values(row).on_conflict_do_nothing())
+    return has_seat(store, link, participant, browser)
+
+
+def has_seat(store: Store, link: Invite, participant: str, browser: str) -> bool:
+    """Whether this browser is the one that took the participant's id."""
+    known = _seated(store, link, participant)
+    hashed = _browser_hash(link, participant, browser)
+    return known is not None and secrets.compare_digest(known, hashed)
+
+
+def release_seat(store: Store, study: str, link: str, participant: str) -> bool:
+    """Let another browser take a participant's id; returns whether one had it."""
+    seat = sa.and_(_seats.study == study, _seats.link == link, _seats.participant == participant)
+    with store.write() as connection:
+        study_row(connection, study, lock=True)
+        return connection.execute(sa.delete(tables.seats).where(seat)).rowcount > 0
+
+
+def _seated(store: Store, link: Invite, participant: str) -> str | None:
+    with store.read() as connection:
+        known: str | None = connection.execute(_SEAT, _seat(link, participant)).scalar()
+    return known
+
+
+def _seat(link: Invite, participant: str) -> dict[str, str | int]:
+    return {"study": link.study, "link": link.annotator, "participant": participant}
+
+
+def _browser_hash(link: Invite, participant: str, browser: str) -> str:
+    # With the seat in it: rows of one browser cannot be told to be of one browser.
+    return _hash("\n".join((browser, link.study, link.annotator, participant)))
+
+
 def _revoke(store: Store, study: str, annotator: str, opens: Opens) -> sa.Update:
     return (
-        sa.update(schema.invites)
+        sa.update(tables.invites)
         .where(_invites.study == study, _invites.annotator == annotator, _invites.opens == opens)
         .where(_invites.revoked_at.is_(None))
         .values(revoked_at=store.now())
@@ -172,15 +254,15 @@ def _revoke(store: Store, study: str, annotator: str, opens: Opens) -> sa.Update
 def _new_key(store: Store, key: str) -> sqlite.Insert | postgresql.Insert:
     row = {"name": _OWNERS_KEY, "key_hash": _hash(key), "made_at": store.now()}
     insert = sqlite.insert if store.is_sqlite else postgresql.insert
-    return insert(schema.keys).values(row)
+    return insert(tables.keys).values(row)
 
 
 def _looks_like(name: str) -> str:
-    """A name without what the eye does not tell apart: case, width, blanks, invisible marks."""
+    """A name with case, width, blanks and invisible marks removed, to find look-alikes."""
     kept = (c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c)[0] in "LNPS")
     return "".join(kept).casefold()
 
 
 def _hash(secret: str) -> str:
-    # Tokens are long and random: a plain hash cannot be searched.
+    # Tokens are long and random, so a plain hash cannot be reversed by guessing.
     return hashlib.sha256(secret.encode()).hexdigest()

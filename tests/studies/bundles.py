@@ -6,12 +6,11 @@ import zipfile
 import sqlalchemy as sa
 
 from dopl_core.environments import BadEnvironmentError
-from dopl_core.studies import schema
-from dopl_core.studies.history import HistoryError
-from dopl_core.studies.replay import ReplayError
-from dopl_core.studies.service import CsvError, Store, StudyError
+from dopl_core.studies import CsvError, Store, StudyError
+from dopl_core.studies.model.errors import LogError, ReplayError
+from dopl_core.studies.store import tables
 
-OURS = (CsvError, StudyError, HistoryError, ReplayError, BadEnvironmentError)
+OURS = (CsvError, StudyError, LogError, ReplayError, BadEnvironmentError)
 
 Members = dict[str, bytes]
 
@@ -34,8 +33,7 @@ def zipped(members: Members, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
 def rows_kept(store: Store) -> int:
     """Rows of all tables."""
     with store.read() as connection:
-        tables = schema.metadata.sorted_tables
         return sum(
             connection.execute(sa.select(sa.func.count()).select_from(t)).scalar_one()
-            for t in tables
+            for t in tables.metadata.sorted_tables
         )

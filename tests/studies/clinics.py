@@ -7,8 +7,8 @@ from pathlib import Path
 from crowds import processes
 from playing import STATES
 
-from dopl_core.studies import service
-from dopl_core.studies.service import Arm, Ask, Store, StudyError
+from dopl_core import studies
+from dopl_core.studies import Arm, Ask, Store, StudyError
 
 
 def owner(url: str, study: str, notes: Path, seed: int):  # type: ignore[no-untyped-def]
@@ -19,15 +19,15 @@ def owner(url: str, study: str, notes: Path, seed: int):  # type: ignore[no-unty
 
 
 def _run(url: str, study: str, notes: str, seed: int) -> None:
-    from dopl_core.studies import asking
+    from dopl_core.studies.collect import duels
 
-    asking.PLANNER_LEASE = 0.3  # a planner may be killed, and is not missed for long
+    duels.PLANNER_LEASE = 0.3  # a planner may be killed, and is not missed for long
     file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    store, rng = service.open_store(url), random.Random(seed)
+    store, rng = studies.open_store(url), random.Random(seed)
     number = 0
     while True:
         number += 1
-        act = rng.choice((_answer, _answer, _report, _report, _join, _leave, _correct))
+        act = rng.choice((_answer, _answer, _report, _report, _join, _leave, _correct, _change))
         try:
             what = act(store, study, rng, f"{seed}-{number}")
         except StudyError:
@@ -37,41 +37,48 @@ def _run(url: str, study: str, notes: str, seed: int) -> None:
 
 
 def _answer(store: Store, study: str, rng: random.Random, _: str) -> str:
-    found = service.next_duel(store, study, rng.choice(("Ann", "Bob")))
+    found = studies.next_duel(store, study, rng.choice(("Ann", "Bob")))
     if not isinstance(found, Ask):
         return ""
-    saved = service.answer(store, found.impression, rng.choice(("left", "right")), too_fast_ms=0)
+    saved = studies.answer(store, found.impression, rng.choice(("left", "right")), too_fast_ms=0)
     return f"answered {found.impression}" if saved.saved else ""
 
 
 def _report(store: Store, study: str, rng: random.Random, _: str) -> str:
-    if service.get_study(store, study).plan_due:
-        service.advance(store, study)
+    if studies.get_study(store, study).plan_due:
+        studies.advance(store, study)
         return ""
-    lists = service.read_lists(store, study)
-    states = {arm: rng.choice([*STATES, None]) for arm in service.present_states(store, study)}
+    lists = studies.read_lists(store, study)
+    states = {arm: rng.choice([*STATES, None]) for arm in studies.present_states(store, study)}
     week = lists[-1].week
     helped = [one.id for one in lists[-1].listed if rng.random() < 0.9]
-    service.observe(store, study, states, helped=helped, week=week)
+    studies.observe(store, study, states, helped=helped, week=week)
     return f"reported {week}"
 
 
 def _join(store: Store, study: str, rng: random.Random, name: str) -> str:
-    service.join(store, study, [Arm(name, name, "new", rng.choice(STATES))])
+    studies.join(store, study, [Arm(name, name, "new", rng.choice(STATES))])
     return f"joined {name}"
 
 
 def _leave(store: Store, study: str, rng: random.Random, _: str) -> str:
-    here = [arm.id for arm in service.coming_config(store, study).arms if arm.present]
+    here = [arm.id for arm in studies.coming_config(store, study).arms if arm.present]
     if len(here) < 8:
         return ""
     gone = rng.choice(here)
-    service.leave(store, study, [gone])
+    studies.leave(store, study, [gone])
     return f"left {gone}"
 
 
 def _correct(store: Store, study: str, rng: random.Random, _: str) -> str:
-    week = rng.randint(0, len(service.read_lists(store, study)))
-    arm = rng.choice(sorted(service.present_states(store, study)))
-    service.correct(store, study, week, {arm: rng.choice(STATES)})
+    week = rng.randint(0, len(studies.read_lists(store, study)))
+    arm = rng.choice(sorted(studies.present_states(store, study)))
+    studies.correct(store, study, week, {arm: rng.choice(STATES)})
     return f"corrected {week} {arm}"
+
+
+def _change(store: Store, study: str, rng: random.Random, _: str) -> str:
+    [week] = studies.read_lists(store, study, last=1)
+    off, on = rng.choice(week.listed).id, [one.id for one in week.reserve if rng.random() < 0.3]
+    studies.change_list(store, study, remove=[off], add=on, because="not this week")
+    return f"changed {week.week} {off}"

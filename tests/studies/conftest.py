@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from own_postgresql import OwnPostgreSQL
 from playing import Clock
 
-from dopl_core.studies import service
-from dopl_core.studies.service import Store
+from dopl_core import studies
+from dopl_core.studies import Store
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +43,7 @@ def new_postgresql(postgresql: str) -> Iterator[Callable[..., str]]:
 def template(new_postgresql: Callable[..., str]) -> str:
     """A database with our tables, to copy."""
     url = new_postgresql()
-    service.open_store(url).close()
+    studies.open_store(url).close()
     return sa.make_url(url).database or ""
 
 
@@ -71,7 +71,7 @@ def clock() -> Clock:
 @pytest.fixture
 def store(url: str, clock: Clock) -> Iterator[Store]:
     """A store on each kind of database, on the tests' clock."""
-    store = service.open_store(url, clock=clock)
+    store = studies.open_store(url, clock=clock)
     yield store
     store.close()
 
@@ -80,6 +80,6 @@ def store(url: str, clock: Clock) -> Iterator[Store]:
 def sqlite_store(tmp_path: Path, clock: Clock, sqlite_template: str) -> Iterator[Store]:
     """Where the kind of database makes no difference."""
     file = shutil.copy(sqlite_template, tmp_path / "one.db")
-    store = service.open_store(f"sqlite:///{file}", clock=clock)
+    store = studies.open_store(f"sqlite:///{file}", clock=clock)
     yield store
     store.close()

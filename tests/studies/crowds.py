@@ -10,12 +10,13 @@ from pathlib import Path
 import sqlalchemy as sa
 from playing import check_replay
 
-from dopl_core.studies import schema, service
-from dopl_core.studies.service import Store
-from dopl_core.studies.vocabulary import ANSWERS
+from dopl_core import studies
+from dopl_core.studies import Store
+from dopl_core.studies.model.outcomes import ANSWERS
+from dopl_core.studies.store import tables
 
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["dopl_core.studies.rehearse", "psycopg"])
+processes.set_forkserver_preload(["dopl_core.studies.operate.rehearsal", "psycopg"])
 
 
 def crowd(
@@ -31,17 +32,18 @@ def crowd(
 def _play(
     url: str, study: str, notes: str, first: int, annotators: int, answers: int, seed: int
 ) -> None:
-    from dopl_core.studies import asking, rehearse
+    from dopl_core.studies.collect import duels
+    from dopl_core.studies.operate import rehearsal
 
-    asking.PLANNER_LEASE = 0.3  # a planner may be killed, and is not missed for long
+    duels.PLANNER_LEASE = 0.3  # a planner may be killed, and is not missed for long
     # Each note is one write to the kernel: it outlives the process.
     file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    rehearse.rehearse(
-        service.open_store(url),
+    rehearsal.rehearse(
+        studies.open_store(url),
         study,
         annotators=annotators,
         answers=answers,
-        habits=rehearse.Habits(skips=0.05, ties=0.05),
+        habits=rehearsal.Habits(skips=0.05, ties=0.05),
         seed=seed,
         first=first,
         on_answer=lambda impression, outcome: _note(file, impression, outcome),
@@ -58,7 +60,7 @@ def lines(notes: Path) -> int:
 
 
 def wait_for(notes: Path, acts: int, process: ForkServerProcess) -> None:
-    """Until so many acts were acknowledged: a slow machine takes longer, and does as much."""
+    """Wait until that many acts were acknowledged, so that a slow machine does as much work."""
     while lines(notes) < acts:
         assert process.is_alive()
         time.sleep(0.005)
@@ -73,7 +75,7 @@ def noted(files: Sequence[Path]) -> list[tuple[int, str]]:
 def check(store: Store, study: str, acknowledged: list[tuple[int, str]]) -> None:
     """Every acknowledged answer is in the log once, no duel has too many, the learner is right."""
     assert len(dict(acknowledged)) == len(acknowledged)
-    e, d, i = schema.events.c, schema.duels.c, schema.impressions.c
+    e, d, i = tables.events.c, tables.duels.c, tables.impressions.c
     with store.read() as connection:
         said = connection.execute(
             sa.select(e.impression, e.outcome).where(e.study == study, e.kind == "answered")
@@ -84,8 +86,8 @@ def check(store: Store, study: str, acknowledged: list[tuple[int, str]]) -> None
         ratings = connection.execute(
             sa.select(d.id, d.given, d.ratings, sa.func.count(i.id), d.held + d.free)
             .join_from(
-                schema.duels,
-                schema.impressions,
+                tables.duels,
+                tables.impressions,
                 sa.and_(i.duel == d.id, i.outcome.in_(ANSWERS)),
                 isouter=True,
             )

@@ -14,9 +14,9 @@ from typing import Any
 from bundles import OURS
 from playing import Clock, check_replay, play
 
+from dopl_core import studies
 from dopl_core.learning.arithmetic import fingerprint
-from dopl_core.studies import service
-from dopl_core.studies.service import Store
+from dopl_core.studies import Store
 
 CORES = ("Haswell", "Prescott")
 HERE = Path(__file__).resolve()
@@ -36,17 +36,17 @@ def take_in(store: Store, clock: Clock, file: Path) -> str:
     """How a bundle came out; it has gone on, and replays again. Or why it is refused."""
     how: list[str] = []
     try:
-        service.replay_bundle(file, how.append)
+        studies.replay_bundle(file, how.append)
     except OURS as error:
         return str(error)
-    study = service.import_bundle(store, file)
+    study = studies.import_bundle(store, file)
     check_replay(store, study)
     clock.wait(10**6)
-    labels = [state.label for state in service.get_study(store, study).config.states]
+    labels = [state.label for state in studies.get_study(store, study).config.states]
     assert play(store, study, 20, clock=clock, states=labels) > 5
     check_replay(store, study)
-    service.replay_bundle(service.export_bundle(store, study))
-    service.delete_study(store, study)
+    studies.replay_bundle(studies.export_bundle(store, study))
+    studies.delete_study(store, study)
     return how[0]
 
 
@@ -55,7 +55,7 @@ def play_on(store: Store, clock: Clock, study: str) -> str:
     clock.wait(10**6)
     play(store, study, 20, clock=clock)
     how: list[str] = []
-    service.replay_study(store, study, how.append)
+    studies.replay_study(store, study, how.append)
     check_replay(store, study)
     return how[0]
 
@@ -66,11 +66,11 @@ def main() -> None:
     said = {"arithmetic": fingerprint()}
     if what == "plays":
         clock.wait(10**7)
-        store = service.open_store(given[0], clock=clock)
+        store = studies.open_store(given[0], clock=clock)
         said["how"] = play_on(store, clock, given[1])
     else:
         with tempfile.TemporaryDirectory() as folder:
-            store = service.open_store(f"sqlite:///{folder}/any.db", clock=clock)
+            store = studies.open_store(f"sqlite:///{folder}/any.db", clock=clock)
             said |= {file: take_in(store, clock, Path(file)) for file in given}
             store.close()
     print(json.dumps(said))

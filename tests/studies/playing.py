@@ -3,9 +3,12 @@
 import random
 from collections.abc import Callable, Sequence
 
-from dopl_core.learning.dopl import Dopl
-from dopl_core.studies import arrays, service
-from dopl_core.studies.service import Ask, Store, StudyConfig, Waiting
+import numpy as np
+
+from dopl_core import studies
+from dopl_core.learning.learner import Learner
+from dopl_core.studies import Ask, Store, StudyConfig, Waiting
+from dopl_core.studies.store import blobs
 
 
 class Clock:
@@ -24,7 +27,7 @@ class Clock:
 def cpap(**rules: object) -> StudyConfig:
     """A small study that plans in a millisecond: 2 epochs of 3 duels a plan."""
     small = {"budget": 4, "horizon": 2, "confidence": "paper", "engine": "lagrangian"}
-    return service.from_environment("cpap", **(small | {"practice": False} | rules))
+    return studies.from_environment("cpap", **(small | {"practice": False} | rules))
 
 
 ROSTER = b"""id,state,label,group,age,hours
@@ -40,7 +43,7 @@ def clinic(**rules: object) -> StudyConfig:
     """An observed study of four patients, two of them helped: one duel an epoch."""
     small = {"title": "Clinic", "budget": 2, "horizon": 2, "confidence": "paper"}
     small |= {"engine": "lagrangian", "practice": False}
-    return service.from_roster(service.read_roster(ROSTER, STATES), STATES, **(small | rules))
+    return studies.from_roster(studies.read_roster(ROSTER, STATES), STATES, **(small | rules))
 
 
 def play(
@@ -61,31 +64,33 @@ def play(
         if clock is not None:
             clock.wait(rng.uniform(0.4, 3))
         name = rng.choice(people)
-        found = service.next_duel(store, study, name)
+        found = studies.next_duel(store, study, name)
         if isinstance(found, Ask):
-            allowed = service.get_study(store, study).config.outcomes
+            allowed = studies.get_study(store, study).config.outcomes
             outcome = rng.choice(allowed)
-            receipt = service.answer(store, found.impression, outcome, too_fast_ms=0)
+            receipt = studies.answer(store, found.impression, outcome, too_fast_ms=0)
             saved += receipt.saved
             if rng.random() < undo:
-                service.undo(store, study, name)
+                studies.undo(store, study, name)
         if isinstance(found, Waiting) and found.reason == "owner":
-            rows = service.present_states(store, study)
+            rows = studies.present_states(store, study)
             report = {arm: rng.choice(states) for arm in rows}
-            service.observe(store, study, report)
-        service.advance(store, study)
+            studies.observe(store, study, report)
+        studies.advance(store, study)
     return saved
 
 
 def digest(store: Store, study: str) -> str:
     """Of all that the learner holds now."""
-    return arrays.digest(service.load_learner(store, study).state())
+    return blobs.digest(studies.load_learner(store, study).state())
 
 
-def check_replay(store: Store, study: str, tell: Callable[[str], None] = lambda how: None) -> Dopl:
+def check_replay(
+    store: Store, study: str, tell: Callable[[str], None] = lambda how: None
+) -> Learner:
     """The learner, which is the same to the bit whether the log is folded or played again."""
-    replayed = service.replay_study(store, study, tell)
-    state, folded = replayed.state(), service.load_learner(store, study).state()
+    replayed = studies.replay_study(store, study, tell)
+    state, folded = replayed.state(), studies.load_learner(store, study).state()
     assert state.keys() == folded.keys()
     for name, array in state.items():
         assert array.tobytes() == folded[name].tobytes(), name
@@ -99,5 +104,42 @@ def everyone(state: str = "High") -> dict[str, str]:
 
 def answer_open(store: Store, study: str, name: str = "Ann") -> None:
     """Somebody says left to everything that is asked."""
-    while isinstance(found := service.next_duel(store, study, name), Ask):
-        service.answer(store, found.impression, "left", too_fast_ms=0)
+    while isinstance(found := studies.next_duel(store, study, name), Ask):
+        studies.answer(store, found.impression, "left", too_fast_ms=0)
+
+
+def one_answer(store: Store, study: str, name: str) -> None:
+    """Somebody answers one duel, and it is saved."""
+    found = studies.next_duel(store, study, name)
+    assert isinstance(found, Ask)
+    assert studies.answer(store, found.impression, "left", too_fast_ms=0).saved
+
+
+def cohort(people: int, states: Sequence[str], seed: int, **rules: object) -> StudyConfig:
+    """An observed study of many people, their first states drawn at random."""
+    rng = random.Random(seed)
+    rows = "".join(f"p{n},{rng.choice(states)}\n" for n in range(people))
+    arms = studies.read_roster(f"id,state\n{rows}".encode(), states)
+    own = {"title": "Cohort", "seed": seed, "practice": False}
+    return studies.from_roster(arms, states, **(own | rules))
+
+
+def report_from(
+    store: Store, study: str, rng: np.random.Generator, helped: Sequence[str] | None = None
+) -> None:
+    """Report a week in which help brings 7 in 10 up a state, and 3 in 10 move without it.
+
+    helped: the list where None
+    """
+    labels = [state.label for state in studies.get_study(store, study).config.states]
+    if helped is None:
+        helped = [one.id for one in studies.read_lists(store, study, last=1)[-1].listed]
+    after = {}
+    for arm, state in studies.present_states(store, study).items():
+        here = labels.index(state or labels[0])
+        if arm in helped:
+            here += rng.random() < 0.7
+        elif rng.random() < 0.3:
+            here += rng.choice((-1, 1))
+        after[arm] = labels[min(max(here, 0), len(labels) - 1)]
+    studies.observe(store, study, after, helped=helped)

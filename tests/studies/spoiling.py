@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from bundles import Members, files, zipped
 
-from dopl_core.studies import arrays, bundle_csv
-from dopl_core.studies.history import log_digest
+from dopl_core.studies.exchange import bundle_csv
+from dopl_core.studies.model.study_log import log_digest
+from dopl_core.studies.store import blobs
 
 ODD: tuple[Any, ...] = (None, True, False, 0, 1, -1, 2, 7, 255, 2**31, 2**63, 10**9, 10**400)
 ODD += (0.5, -0.5, 1e300, 1e999, float("nan"), "", " ", "x", "Low", "p1", "p6", "Ann", "x" * 5000)
@@ -151,7 +152,7 @@ def spoil_arrays(members: Members, rng: random.Random) -> None:
     np.savez_compressed(buffer, **kept)  # type: ignore[arg-type]
     members["arrays.npz"] = buffer.getvalue()
     if rng.random() < 0.6 and not any(a.dtype.hasobject for a in kept.values()):  # sealed again
-        _set_last_digest(members, arrays.digest(kept))
+        _set_last_digest(members, blobs.digest(kept))
     return None
 
 
@@ -224,9 +225,9 @@ def spoilt(content: bytes, rng: random.Random) -> bytes:
 
 
 def read_events(members: Members) -> list[Any]:
-    rows = bundle_csv.read_rows(members["events.csv"], "events.csv", bundle_csv.EVENT_COLUMNS)
-    past = members.get("history.csv", b"").decode()
-    return bundle_csv.read_events(rows, json.loads(members["study.json"])["study"], past)
+    rows = bundle_csv.read_rows(members["events.csv"], "events.csv", bundle_csv.EVENTS)
+    texts = {name: members.get(name, b"").decode() for name in ("history.csv", "answers.csv")}
+    return bundle_csv.read_events(rows, json.loads(members["study.json"])["study"], texts)
 
 
 def _seal(members: Members) -> None:

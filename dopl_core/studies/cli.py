@@ -1,0 +1,397 @@
+"""The commands about studies. Each says in one line what it did."""
+
+import argparse
+import csv
+import io
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dopl_core import studies
+from dopl_core.studies import Setting, StudyError, one_line, printable
+from dopl_core.studies.diagnostics import run_checks
+from dopl_core.studies.operate.rehearsal import Habits, people_in
+from dopl_core.studies.operate.rehearsal import rehearse as play
+
+Command = Callable[[argparse.Namespace], None]
+Adder = Callable[[str, Command], argparse.ArgumentParser]
+
+
+def add(command: Adder) -> None:
+    """Add the commands to the parser."""
+    _add_new(command("new", new))
+    _add_weekly(command)
+    command("studies", show_studies)
+    command("doctor", doctor)
+    option = _of_study(command("export", export)).add_argument
+    option("--out", type=Path, metavar="FILE", help="default STUDY.zip")
+    option("--without-names", "--pseudonyms", action="store_true", help="nobody is named in it")
+    option("--keep", action="extend", nargs="+", default=[], metavar="COLUMN", help="leave it in")
+    command("import", import_).add_argument("bundle", type=Path, metavar="FILE")
+    sub = command("replay", replay)
+    sub.add_argument("what", metavar="FILE|STUDY", help="a bundle, or the id of a study")
+    sub.add_argument("--seal", metavar="TEXT", help="check that the log contains this seal")
+    _of_study(command("seal", seal))
+    _add_rehearse(command("rehearse", rehearse))
+
+
+def say(words: str, **options: Any) -> None:
+    """Print a line; text from rosters, names and comments cannot send codes to the terminal."""
+    print(one_line(words), **options)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read."""
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        os.fchmod(file.fileno(), 0o600)  # of a file that was here before
+        file.write(content)
+
+
+def _of_study(sub: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    sub.add_argument("study", metavar="STUDY", help="its id, as `dopl studies` prints it")
+    return sub
+
+
+def _add_new(sub: argparse.ArgumentParser) -> None:
+    option = sub.add_argument
+    option("roster", type=Path, metavar="ROSTER.csv", help="id, state, and what cards show")
+    option("--states", required=True, help="from worst to best, separated by commas")
+    option("--history", type=Path, metavar="FILE", help="past records: id, when, state, helped")
+    for setting in studies.offered_in("observed"):
+        option(
+            f"--{setting.name.replace('_', '-')}",
+            required=setting.is_required,
+            default=argparse.SUPPRESS,
+            metavar=_metavar(setting),
+            help=f"{setting.about.label}{_default(setting)}".replace("%", "%%"),
+        )
+
+
+def _metavar(setting: Setting) -> str:
+    if setting.choices:
+        return "|".join(setting.choices)
+    return {bool: "on|off", str: "TEXT"}.get(setting.kind, "N")
+
+
+def _default(setting: Setting) -> str:
+    if setting.name == "hide_state":
+        return " (default on where the roster has more columns than id, state, label and group)"
+    if setting.offered in (None, ""):
+        return ""
+    if setting.kind is bool:
+        return f" (default {'on' if setting.offered else 'off'})"
+    return f" (default {setting.offered})"
+
+
+def _add_weekly(command: Adder) -> None:
+    """The commands for a study of real people, week by week."""
+    files = {
+        "report": (report, "WEEK.csv: id, state, helped; an empty state is unknown"),
+        "correct": (correct, "WEEK.csv: the rows that were wrong, as they should have been"),
+        "people": (people, "ROSTER.csv: new rows join"),
+        "history": (history, "HISTORY.csv: id, when, state, helped; before the first list"),
+        "answers": (answers, "ANSWERS.csv: annotator, winner, loser, when; before the first list"),
+        "photos": (photos, "PHOTOS.zip: photos for cards, each named after an id"),
+    }
+    subs = {}
+    for name, (run, file) in files.items():
+        subs[name] = _of_study(command(name, run))
+        subs[name].add_argument("file", type=Path, metavar="FILE", help=file)
+    more = subs["people"].add_argument
+    more("--left", action="store_true", help="people who are missing in the file leave")
+    more("--yes", action="store_true", help="even if more than a third of all people leave")
+    subs["report"].add_argument(
+        "--week",
+        type=int,
+        help="the week that the file is about; any other week is refused (default: the list's "
+        "week, and a file that was reported before is refused)",
+    )
+    subs["report"].add_argument(
+        "--empty-helped", choices=("yes", "no"), help="count empty cells of the column helped as"
+    )
+    subs["correct"].add_argument(
+        "--week", type=int, required=True, help="the week to correct; 0 is the roster"
+    )
+    sub = _of_study(command("settings", change_settings))
+    sub.add_argument("settings", nargs="+", metavar="NAME=VALUE", help="for example budget=5")
+    sub.formatter_class = argparse.RawDescriptionHelpFormatter
+    sub.epilog = _settings_text(studies.SETTINGS.values())
+    sub = _of_study(command("list", list_))
+    sub.add_argument("--week", type=int, help="default: the last week with a list")
+    for option, does in (("remove", "take somebody off"), ("add", "put somebody on")):
+        sub.add_argument(
+            f"--{option}", action="append", default=[], metavar="ID", help=f"{does} the open list"
+        )
+    sub.add_argument("--because", default="", metavar="TEXT", help="why, in a few words")
+    sub.add_argument("--out", type=Path, metavar="FILE", help="default: print it")
+
+
+def _settings_text(settings: Iterable[Setting]) -> str:
+    """Every setting, for the help of `dopl settings`."""
+    lines = ["settings that may change, from the next list on:"]
+    fixed = []
+    for one in settings:
+        if one.about.changes == "never":
+            fixed.append(one.name)
+        else:
+            lines += [f"  {one.name}: {one.about.label}", f"      {one.needed}"]
+    return "\n".join([*lines, f"settings of a new study that never change: {', '.join(fixed)}"])
+
+
+def _add_rehearse(sub: argparse.ArgumentParser) -> None:
+    option = sub.add_argument
+    option("study", nargs="?", metavar="STUDY", help="the study to play; or --environment")
+    option("--environment", metavar="ENV", help="play a new study of this environment")
+    option("--annotators", type=int, default=8, help="how many play at once (default 8)")
+    option("--answers", type=int, default=500, help="when to stop (default 500)")
+    option("--think", type=float, default=0.0, metavar="SECONDS", help="mean time of an answer")
+    option("--slips", type=float, default=0.05, help="share answered at random (default 0.05)")
+    option("--walk-aways", type=float, default=0.0, help="share of duels left unanswered")
+    option("--seed", type=int, default=0)
+    option("--anyway", action="store_true", help="even if people have already answered")
+
+
+def new(args: argparse.Namespace) -> None:
+    """Make a study from a roster; prints its id."""
+    states = [state.strip() for state in args.states.split(",")]
+    chosen = {}
+    for setting in studies.offered_in("observed"):
+        if setting.name in args:
+            chosen[setting.name] = setting.parse(getattr(args, setting.name))
+        elif setting.about.offered is not None:
+            chosen[setting.name] = setting.about.offered
+    config = studies.from_roster(studies.read_roster(args.roster, states), states, **chosen)
+    past = None if args.history is None else studies.read_history(args.history, config)
+    say(studies.create_study(studies.open_store(), config, past))
+
+
+def list_(args: argparse.Namespace) -> None:
+    """Whom to help, as CSV: this week's list, or an earlier list and its outcome."""
+    store = studies.open_store()
+    _make_due_list(store, args.study)
+    if args.remove or args.add or args.because:
+        change = {"remove": args.remove, "add": args.add, "because": args.because}
+        studies.change_list(store, args.study, week=args.week, **change)
+    found = {one.week: one for one in studies.read_lists(store, args.study)}
+    if not found:
+        raise _no_list(args.study)
+    week = args.week or max(found)
+    if week not in found:
+        raise StudyError(f"week {week} has no list: choose one from 1 to {max(found)}")
+    content = studies.write_csv(studies.LIST_COLUMNS, studies.list_rows(found[week]))
+    if args.out is None:
+        for row in csv.reader(io.StringIO(content, newline="")):
+            csv.writer(sys.stdout).writerow(printable(cell) for cell in row)
+    else:
+        write_private(args.out, content.encode("utf-8-sig"))  # for Excel
+        say(f"{args.out}: week {week}, {len(found[week].listed)} to help")
+
+
+def _no_list(study: str) -> StudyError:
+    return StudyError(
+        f'study "{study}" has no list yet: it is made after the first round, which its page can end'
+    )
+
+
+def _make_due_list(store: studies.Store, study: str) -> str:
+    """Make the list that is due, or wait for the process that makes it.
+
+    "" where none was due, "here" where this process made it, else "elsewhere".
+    """
+    made = ""
+    while studies.get_study(store, study).plan_due:
+        if studies.advance(store, study):
+            return "here"
+        made = "elsewhere"
+        time.sleep(0.1)
+    return made
+
+
+def _say_list(store: studies.Store, study: str) -> None:
+    last = studies.read_lists(store, study, last=1)[0]
+    say(f"{study}: list of {last.word} {last.week} made, {len(last.listed)} to help")
+
+
+def _read_report(
+    store: studies.Store, args: argparse.Namespace, config: studies.StudyConfig, week: int
+) -> studies.Report:
+    """The report in a file; its columns as the owner chose them on the page, if they did."""
+    sheet = studies.open_sheet(args.file)
+    columns = studies.remembered_columns(store, args.study, "report", sheet)
+    return studies.read_report(sheet, config, columns=columns, week=week)
+
+
+def report(args: argparse.Namespace) -> None:
+    """Report everybody's state and who was helped, and make the next list."""
+    store = studies.open_store()
+    made = _make_due_list(store, args.study)
+    if made == "here":  # the last run was stopped after its week was recorded
+        _say_list(store, args.study)
+    lists = studies.read_lists(store, args.study, last=1)
+    if not lists:
+        raise _no_list(args.study)
+    now, listed = lists[-1], [one.id for one in lists[-1].listed]
+    this, week = f"{now.word} {now.week}", now.week if args.week is None else args.week
+    about = week - (made == "here" and args.week is None)  # the week before, if that was stopped
+    read = _read_report(store, args, studies.report_config(store, args.study), about)
+    said, helped = (read.states, read.columns), read.who_was_helped(args.empty_helped)
+    if made and args.week in (None, now.week - 1):
+        if made == "here" and studies.is_last_report(store, args.study, *said, helped):
+            say(f"{args.study}: {now.word} {now.week - 1} was reported with this file already")
+            return
+        raise StudyError(
+            f"{now.word} {now.week - 1} was reported before, and the list of {this} is new: to "
+            f"report {this}, add --week {now.week}; to change what was reported, use dopl correct"
+        )
+    before, again = studies.present_states(store, args.study), args.week is not None
+    due = studies.observe(store, args.study, *said, helped=helped, week=week, again=again)
+    who = listed if helped is None else helped
+    words = studies.report_words(before, read.states, listed, who)
+    cards = f"; new on cards: {', '.join(read.news)}" if read.news else ""
+    say(f"{args.study}: {this} reported: {words}{cards}")
+    if due and _make_due_list(store, args.study):
+        _say_list(store, args.study)
+
+
+def correct(args: argparse.Namespace) -> None:
+    """Correct a report; the next list uses it, and nothing is overwritten."""
+    store = studies.open_store()
+    read = _read_report(store, args, studies.coming_config(store, args.study), args.week)
+    marks = None
+    if read.helped is not None:  # an empty cell leaves it as it was
+        marks = {arm: arm in read.helped for arm in read.states if arm not in read.blank}
+    studies.correct(store, args.study, args.week, read.states, marks)
+    say(f"{args.study}: week {args.week} corrected; from the next list on")
+
+
+def change_settings(args: argparse.Namespace) -> None:
+    """Change settings of a study, from the next list on."""
+    new = {}
+    for pair in args.settings:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise StudyError(f'"{pair[:80]}" has no value: write NAME=VALUE')
+        new[name] = studies.parse_setting(name, text)
+    studies.change_settings(studies.open_store(), args.study, **new)
+    say(f"{args.study}: {', '.join(new)} changed; from the next list on")
+
+
+def people(args: argparse.Namespace) -> None:
+    """Add the people who are new in a roster; with --left, remove those who are not in it."""
+    store = studies.open_store()
+    roster = studies.read_roster(args.file, studies.coming_config(store, args.study).states)
+    joined, left = studies.update_people(store, args.study, roster, left=args.left, many=args.yes)
+    say(f"{args.study}: {joined} joined, {left} left; from the next list on")
+
+
+def history(args: argparse.Namespace) -> None:
+    """Add past records to a study, before its first list."""
+    store = studies.open_store()
+    past = studies.read_history(args.file, studies.coming_config(store, args.study))
+    studies.add_history(store, args.study, past)
+    say(f"{args.study}: {past.moves} moves of {past.arms} people found, {past.gaps} gaps")
+
+
+def answers(args: argparse.Namespace) -> None:
+    """Add past answers to a study, before its first list; give past records first."""
+    past = studies.add_answers(studies.open_store(), args.study, args.file)
+    say(f"{args.study}: {past.count} answers of {len(past.annotators)} annotators found")
+
+
+def photos(args: argparse.Namespace) -> None:
+    """Add photos to cards; they are made small, and only annotators of the study see them."""
+    store = studies.open_store()
+    found = studies.read_photos(args.file, studies.coming_config(store, args.study))
+    if not found.photos:
+        raise StudyError(f"{args.file}: no photo is named after an id: nothing was changed")
+    studies.keep_photos(store, args.study, found.photos)
+    say(f"{args.study}: {len(found.photos)} photos kept")
+    if found.unmatched:
+        names = ", ".join(found.unmatched[:10])
+        say(f"{len(found.unmatched)} files match no ID: {names}", file=sys.stderr)
+
+
+def show_studies(args: argparse.Namespace) -> None:
+    """Print one line for each study, its id first."""
+    store = studies.open_store()
+    for broken in studies.list_unreadable(store):
+        say(f"{broken.id}  cannot be read: {broken.why}", file=sys.stderr)
+    for study in studies.list_studies(store):
+        say(
+            f"{study.id}  {study.status}  {study.answers} answers by {study.annotators} people  "
+            f"plan {study.episode} ({study.config.engine})  waits for {study.waits_for}  "
+            f"{study.title}"
+        )
+
+
+def doctor(args: argparse.Namespace) -> None:
+    """Check everything that dopl needs: one screen to send with a bug report."""
+    checks = run_checks()
+    for check in checks:
+        mark = "FAIL" if check.failed else "ok"
+        say(f"{mark:5} {check.name:11} {check.result}")
+    failed = sum(check.failed for check in checks)
+    say(f"{failed} of {len(checks)} checks failed." if failed else "All checks passed.")
+    sys.exit(1 if failed else 0)
+
+
+def export(args: argparse.Namespace) -> None:
+    """Write a study into a zip of CSV files."""
+    store = studies.open_store()
+    content = studies.export_bundle(store, args.study, args.without_names, args.keep)
+    out = args.out or Path(f"{args.study}.zip")
+    write_private(out, content)
+    say(f"{out}: {len(content):,} bytes")
+
+
+def import_(args: argparse.Namespace) -> None:
+    """Read a study from such a zip, all of it or nothing; prints its id."""
+    say(studies.import_bundle(studies.open_store(), args.bundle))
+
+
+def replay(args: argparse.Namespace) -> None:
+    """Compute a bundle or a study again from its start, and compare the results."""
+    how: list[str] = []
+    if Path(args.what).is_file():
+        learner = studies.replay_bundle(Path(args.what), how.append, args.seal)
+    else:
+        learner = studies.replay_study(studies.open_store(), args.what, how.append, args.seal)
+    counts = f"{learner.episode} plans and {learner.counts.total():.0f} answers replayed"
+    say(f"{args.what}: {counts}; {how[0]}")
+
+
+def seal(args: argparse.Namespace) -> None:
+    """Print a line that proves later that nothing before it was changed."""
+    say(str(studies.seal_study(studies.open_store(), args.study)))
+
+
+def rehearse(args: argparse.Namespace) -> None:
+    """Let simulated annotators play a study in the real database."""
+    if (args.study is None) == (args.environment is None):
+        raise StudyError("name a study, or an environment with --environment")
+    habits = Habits(args.think, args.slips, walk_aways=args.walk_aways)
+    store = studies.open_store()
+    study = args.study
+    if study is None:
+        config = studies.from_environment(args.environment, practice=False, seed=args.seed)
+        study = studies.create_study(store, config)
+    elif not args.anyway and (people := people_in(store, study)):
+        raise StudyError(
+            f'study "{study}" has answers by people ({people[0]}), which simulated answers would '
+            "spoil: rehearse before you invite people, or add --anyway"
+        )
+    say(f"{study}: {args.annotators} simulated annotators play", file=sys.stderr)
+    size = {"annotators": args.annotators, "answers": args.answers, "seed": args.seed}
+    done = play(store, study, habits=habits, **size)
+    say(
+        f"{study}  {done.answers} answers in {done.seconds:.1f} s, {done.plans} plans, "
+        f"{done.walk_aways} walked away"
+    )
+    if done.click_seconds:
+        p50, p95 = np.percentile(done.click_seconds, [50, 95]) * 1000
+        say(f"next duel and answer: median {p50:.1f} ms, 95 % under {p95:.1f} ms")

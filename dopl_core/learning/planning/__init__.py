@@ -1,18 +1,19 @@
-"""The best way to share a budget among arms whose transitions are known up to a box."""
+"""The optimal use of a budget among arms whose transition rows lie in known boxes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dopl_core.learning.planning import arms, cbc, highs, lagrangian
+from dopl_core.learning.planning import arms, cbc, highs, lagrangian, limits
 from dopl_core.learning.planning.chains import guess
-from dopl_core.learning.planning.problem import Floats, Pays, PlanningError, pose
+from dopl_core.learning.planning.even import even_floors
+from dopl_core.learning.planning.problem import Floats, Pays, PlanningError, limits_of, pose
 
-__all__ = ["ENGINES", "Engine", "Plan", "PlanningError", "plan"]
+__all__ = ["ENGINES", "Engine", "Plan", "PlanningError", "even_floors", "plan"]
 
 Engine = Literal["cbc", "highs", "lagrangian"]
 ENGINES: tuple[Engine, ...] = ("cbc", "highs", "lagrangian")
@@ -22,13 +23,15 @@ OCCUPIED = 1e-9  # less occupancy than this is a solver's rounding
 
 @dataclass(frozen=True)
 class Plan:
-    """An optimal solution of the extended LP, and what its duals say.
+    """An optimal solution of the extended LP, with its duals.
 
     value: average pay per epoch of all arms together
     occupancy: [N, S, A] long-run share of epochs in state s with action a; sums to 1 for each arm
     index: [N, S] share of the visits to a state that act; 0 in states never visited (errata 12)
     advantage: [N, S] gain of acting over waiting at the multiplier, states never visited included
-    multiplier: what one more unit of budget is worth per epoch
+    multiplier: the value per epoch of one more unit of budget
+    prices: [N] what an action of each arm costs: the multiplier, less the price of its group's
+        floor, plus that of its cap; None if there are neither floors nor caps
     start: [1 + N*S] multiplier and biases, to start the next plan of the same bandit from
     """
 
@@ -39,6 +42,7 @@ class Plan:
     multiplier: float
     start: Floats
     engine: Engine
+    prices: Floats | None = None
 
 
 def plan(
@@ -50,23 +54,35 @@ def plan(
     engine: Engine = "cbc",
     pays: Pays = "all",
     start: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    floors: ArrayLike | None = None,
+    caps: ArrayLike | None = None,
 ) -> Plan:
     """Solve the extended LP (paper, appendix C.1) for reward [N, S] and boxes [N, S, A, S].
 
-    reward may also differ between waiting and acting: [N, S, A].
-
-    start, taken from an earlier plan of the same bandit, makes the lagrangian engine faster.
+    reward: may also be [N, S, A], if it differs between waiting and acting
+    start: of an earlier plan of the same bandit; makes the lagrangian engine faster
+    groups, floors: the group of each arm [N], numbered from 0, and the least expected number of
+        helped arms of each group [G]
+    caps: [N] the largest share of epochs in which each arm is helped
     """
     if engine not in ENGINES:
         raise PlanningError(f"engine must be one of {', '.join(ENGINES)}, not {engine!r}")
     problem = pose(reward, low, high, budget, pays)
+    limit = limits_of(len(problem.pay), problem.budget, groups, floors, caps)
+    problem = replace(problem, limits=limit)
     each = arms.of(problem)
-    multiplier, bias = _unpack(start, *each.pay.shape[1:])
-    if engine == "lagrangian":
-        occupancy, multiplier, response = lagrangian.solve(each, problem.budget, multiplier, bias)
+    first, bias = _unpack(start, *each.pay.shape[1:])
+    prices: Floats | None = None
+    if engine != "lagrangian":
+        occupancy, multiplier, prices, bias = (cbc if engine == "cbc" else highs).solve(problem)
+        response = arms.respond(each, multiplier if limit is None else prices, guess(bias))
+    elif limit is None:
+        occupancy, multiplier, response = lagrangian.solve(each, problem.budget, first, bias)
     else:
-        occupancy, multiplier, bias = (cbc if engine == "cbc" else highs).solve(problem)
-        response = arms.respond(each, multiplier, guess(bias))
+        occupancy, multiplier, prices, response = limits.solve(
+            each, problem.budget, limit, first, bias
+        )
     visits = occupancy[..., 0] + occupancy[..., 1]
     seen = visits > OCCUPIED
     return Plan(
@@ -77,11 +93,12 @@ def plan(
         multiplier=multiplier,
         start=np.concatenate([[multiplier], response.bias.T.ravel()]),
         engine=engine,
+        prices=None if limit is None else prices,
     )
 
 
 def _unpack(start: ArrayLike | None, n_states: int, n_arms: int) -> tuple[float | None, Floats]:
-    """The multiplier and the bias [S, N] that a start holds."""
+    """The multiplier and the bias [S, N] of a start."""
     if start is None:
         return None, np.zeros((n_states, n_arms))
     start = np.asarray(start, dtype=np.float64)

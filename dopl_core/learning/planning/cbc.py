@@ -12,13 +12,13 @@ from dopl_core.learning.planning.model import Model, elp
 from dopl_core.learning.planning.problem import Floats, PlanningError, Problem
 
 
-def solve(problem: Problem) -> tuple[Floats, float, Floats]:
-    """The optimal occupancy [N, S, A], the multiplier of the budget, and the bias [S, N]."""
+def solve(problem: Problem) -> tuple[Floats, float, Floats, Floats]:
+    """The optimal occupancy [N, S, A], the multiplier, the prices [N], and the bias [S, N]."""
     model = elp(problem)
     program = Program(model)
     with TemporaryDirectory(prefix="dopl-") as folder:
         solver = bundled_cbc()
-        solver.tmpDir = folder  # gone afterwards, even if CBC fails
+        solver.tmpDir = folder  # deleted afterwards, even if CBC fails
         try:
             status = program.solve(solver)
         except pulp.PulpSolverError as error:
@@ -26,19 +26,19 @@ def solve(problem: Problem) -> tuple[Floats, float, Floats]:
     if status != pulp.LpStatusOptimal:
         raise PlanningError(f"CBC found no optimal plan: its status is {pulp.LpStatus[status]}")
     occupancy = np.maximum(program.values[: problem.pay.size], 0.0).reshape(problem.pay.shape)
-    return occupancy, max(0.0, float(program.duals[-1])), model.bias(program.duals)
+    return occupancy, *model.prices(program.duals[model.n_equal :]), model.bias(program.duals)
 
 
 def bundled_cbc() -> pulp.LpSolver:
-    """The only place that names a CBC class: PuLP 4.0 bundles none, and brings another name."""
+    """The CBC solver that PuLP bundles. Only this line names its class: PuLP 4.0 changes it."""
     return pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False)
 
 
 class Program(pulp.LpProblem):
-    """A PuLP problem whose coefficients are one sparse matrix, not an object for each of them.
+    """A PuLP problem whose coefficients are one sparse matrix instead of one object each.
 
-    With objects PuLP took longer to write the problem than CBC to solve it. So this says itself
-    what PuLP's solvers ask of a problem: how it is written, and where the answer goes.
+    With objects PuLP took longer to write the problem than CBC to solve it. So this class
+    implements the two things that PuLP's solvers need: writing the problem, reading the solution.
     """
 
     def __init__(self, model: Model) -> None:
@@ -48,7 +48,7 @@ class Program(pulp.LpProblem):
         self.duals = np.zeros(model.limit.size)
 
     def writeMPS(self, filename: str, *_: Any, **__: Any) -> tuple[Any, ...]:  # noqa: N802
-        """Write the problem; tell PuLP the names of variables and rows in the file."""
+        """Write the problem; return the names of variables and rows in the file."""
         model, terms = self.model, self.model.rows.tocoo()
         columns = [f"X{i:07d}" for i in range(model.gain.size)]
         rows = [f"R{i:07d}" for i in range(model.limit.size)]
@@ -56,7 +56,7 @@ class Program(pulp.LpProblem):
         column = np.concatenate([terms.col, paying])
         row = np.concatenate([terms.row, np.full(paying.size, len(rows))])
         value = np.concatenate([terms.data, model.gain[paying]])
-        order = column.argsort(kind="stable")  # MPS wants the terms of a column together
+        order = column.argsort(kind="stable")  # MPS needs the terms of a column together
         entries = zip(*(x[order].tolist() for x in (column, row, value)), strict=True)
         names = [*rows, "OBJ"]
         with open(filename, "w") as file:

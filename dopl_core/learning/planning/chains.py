@@ -1,4 +1,4 @@
-"""What following a fixed policy means for each arm: its gain, its bias, the states it visits.
+"""The value of a fixed policy for each arm: its gain, its bias, the states it visits.
 
 Arrays here and in arms.py have the arms last, [..., N], so that one call works on all of them.
 """
@@ -15,20 +15,21 @@ from dopl_core.learning.planning.problem import Floats
 
 Places = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Prices = float | Floats  # the cost of an action: one for all arms, or [N]
 
-RARE = 1e-4  # biases measured from a state visited less lose digits
-FAR = 1e10  # more epochs than this between two states is never
-LEAK = 1e-7  # chance an epoch of going over to the best closed class, where nothing leads to it
+RARE = 1e-4  # a bias relative to a state visited less often loses digits
+FAR = 1e10  # epochs between two states that count as never
+LEAK = 1e-7  # added probability of moving to the best closed class, if nothing leads there
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy of each arm, described for all multipliers at once.
+    """A policy of each arm, for all multipliers at once.
 
     line: [2, N] average pay and average number of actions: the gain at a multiplier is their
     difference, and a tangent of the arm's optimal gain.
-    parts: [6, S, N] bias of the pay and of the actions, measured from a root state, and what has
-    a name below.
+    parts: [6, S, N] bias of the pay and of the actions, relative to a root state, and the four
+    properties below.
     """
 
     line: Floats
@@ -51,14 +52,14 @@ class Policy:
 
     @property
     def stay(self) -> Floats:
-        """[S, N] 1 in states that lead to the root; 1 - LEAK in those taken there by the leak."""
+        """[S, N] 1 in states that lead to the root; 1 - LEAK where only the leak leads there."""
         return self.parts[5]
 
-    def gain(self, multiplier: float) -> Floats:
+    def gain(self, multiplier: Prices) -> Floats:
         """[N]"""
         return self.line[0] - multiplier * self.line[1]
 
-    def bias(self, multiplier: float) -> Floats:
+    def bias(self, multiplier: Prices) -> Floats:
         """[S, N]"""
         return self.parts[0] - multiplier * self.parts[1]
 
@@ -70,7 +71,7 @@ class Policy:
         return Policy(self.line.take(chosen, axis=1), self.parts.take(chosen, axis=2))
 
     def replace(self, chosen: Places, other: Policy) -> Policy:
-        """The same with other policies for the chosen arms."""
+        """The same, with other policies for the chosen arms."""
         line, parts = self.line.copy(), self.parts.copy()
         line[:, chosen] = other.line
         parts[:, :, chosen] = other.parts
@@ -78,7 +79,7 @@ class Policy:
 
 
 def guess(bias: Floats) -> Policy:
-    """A policy of which nothing is known but the bias [S, N]: any other is better."""
+    """A policy of which only the bias [S, N] is known; any other policy is better."""
     parts = np.zeros((6, *bias.shape))
     parts[0] = bias
     parts[5] = 1.0
@@ -87,7 +88,12 @@ def guess(bias: Floats) -> Policy:
     return Policy(line, parts)
 
 
-def evaluate(chain: Floats, pay: Floats, act: Mask, top: Places, multiplier: float) -> Policy:
+def price_of(multiplier: Prices, chosen: Places) -> Prices:
+    """The prices of the chosen arms."""
+    return multiplier[chosen] if isinstance(multiplier, np.ndarray) else multiplier
+
+
+def evaluate(chain: Floats, pay: Floats, act: Mask, top: Places, multiplier: Prices) -> Policy:
     """The policy with transitions chain [S, S, N] and pay [S, N] that acts in act [S, N].
 
     top: [N] is the state of each arm that all others are expected to lead to.
@@ -98,7 +104,7 @@ def evaluate(chain: Floats, pay: Floats, act: Mask, top: Places, multiplier: flo
     if at_top.min() > RARE and policy.time.max() < FAR:  # neither if NaN
         return policy
     odd = np.flatnonzero(~((at_top > RARE) & (policy.time.max(axis=0) < FAR)))
-    other = _evaluate_odd(chain[..., odd], pay[:, odd], act[:, odd], multiplier)
+    other = _evaluate_odd(chain[..., odd], pay[:, odd], act[:, odd], price_of(multiplier, odd))
     return policy.replace(odd, other)
 
 
@@ -106,11 +112,11 @@ def _evaluate(chain: Floats, pay: Floats, act: Mask, root: Places) -> Policy:
     """The policy of chains [S, S, N] whose states all lead to the root [N].
 
     States are eliminated one after the other without subtractions (Grassmann, Taksar and
-    Heyman), which keeps every digit of the visits however rarely a chain moves between its
+    Heyman), which keeps every digit of the visits even if a chain rarely moves between its
     states. The root remains to the end.
     """
     n_states, n_arms = act.shape
-    order = _swaps(n_states).take(root, axis=1)  # the root changes places with state 0
+    order = _swaps(n_states).take(root, axis=1)  # the root is swapped with state 0
     place = order * n_arms
     place += np.arange(n_arms)
     table = np.empty((n_states, n_states + 3, n_arms))
@@ -131,14 +137,14 @@ def _evaluate(chain: Floats, pay: Floats, act: Mask, root: Places) -> Policy:
 
 
 def eliminate(table: Floats) -> Floats:
-    """Leave out the states of chains one by one, the last first, in place; state 0 remains.
+    """Eliminate the states of chains one by one, the last first, in place; state 0 remains.
 
     table: [S, 3 + S, N] for each state k the pay, the actions, the epochs and the transitions until
     the chain is back among the states that remain; in the end these are the states up to k. At
     [j, 3 + k] for j < k it then has how often k is visited after j, before a state below k is.
 
-    Returns [S, N] the chance to leave state k for a lower one before the chain is back at k; for
-    state 0, which remains, the numbers mean nothing.
+    Returns [S, N] the probability to leave state k for a lower one before the chain is back at k;
+    the numbers of state 0, which remains, have no meaning.
     """
     n_states, _, n_arms = table.shape
     leave = np.empty((n_states, n_arms))
@@ -155,8 +161,8 @@ def substitute(table: Floats, leave: Floats, line: Floats) -> Floats:
     """[S, 4, N] bias of pay, actions and epochs, and share of visits, of an eliminated table.
 
     leave: [S, N] as `eliminate` returns it
-    line: [3, N] what is subtracted for every epoch: average pay, average actions, and 0, so that
-    the third bias is the mean time to state 0
+    line: [3, N] subtracted in every epoch: average pay, average actions, and 0, so that the third
+    bias is the mean time to state 0
     """
     n_states, _, n_arms = table.shape
     solved = np.empty((n_states, 4, n_arms))
@@ -174,11 +180,11 @@ def substitute(table: Floats, leave: Floats, line: Floats) -> Floats:
     return solved
 
 
-def _evaluate_odd(chain: Floats, pay: Floats, act: Mask, multiplier: float) -> Policy:
+def _evaluate_odd(chain: Floats, pay: Floats, act: Mask, multiplier: Prices) -> Policy:
     """The policy of chains that may have several closed classes.
 
-    The class of highest gain is the one that counts, as it is in the LP. States that do not lead
-    to it leak: they go there with probability LEAK, so that their bias is very low, but finite.
+    The class of highest gain counts, as in the LP. States that do not lead to it leak: they move
+    there with probability LEAK, so that their bias is very low, but finite.
     """
     n_states, _, n_arms = chain.shape
     chain = np.where(chain < 1 / FAR, 0.0, chain)
@@ -197,13 +203,14 @@ def _evaluate_odd(chain: Floats, pay: Floats, act: Mask, multiplier: float) -> P
     for state in range(n_states):
         arm = np.flatnonzero(recurrent[state])
         policy = rooted(np.full(len(arm), state), arm)
-        higher = np.flatnonzero(policy.gain(multiplier) > best.take(arm).gain(multiplier))
+        price = price_of(multiplier, arm)
+        higher = np.flatnonzero(policy.gain(price) > best.take(arm).gain(price))
         best = best.replace(arm[higher], policy.take(higher))
     return rooted(best.visits.argmax(axis=0), np.arange(n_arms))
 
 
 def leads_to(chain: Floats) -> Mask:
-    """[S, S, N]: whether the first state leads to the second, in however many epochs."""
+    """[S, S, N]: whether the first state leads to the second, in any number of epochs."""
     n_states = len(chain)
     leads = (chain > 0) | np.eye(n_states, dtype=bool)[:, :, None]
     for _ in range(n_states.bit_length()):
@@ -213,7 +220,7 @@ def leads_to(chain: Floats) -> Mask:
 
 @cache
 def _swaps(n_states: int) -> Places:
-    """[S, S]: column j lists the states with 0 and j in each other's place."""
+    """[S, S]: column j lists the states with 0 and j swapped."""
     swaps = np.repeat(np.arange(n_states)[:, None], n_states, axis=1)
     np.fill_diagonal(swaps, 0)
     swaps[0] = np.arange(n_states)

@@ -8,9 +8,9 @@ from dopl_core.learning.planning.model import elp
 from dopl_core.learning.planning.problem import Floats, PlanningError, Problem
 
 
-def solve(problem: Problem) -> tuple[Floats, float, Floats]:
-    """The optimal occupancy [N, S, A], the multiplier of the budget, and the bias [S, N]."""
-    from scipy.optimize import linprog  # slow to import: a third of what other commands need
+def solve(problem: Problem) -> tuple[Floats, float, Floats, Floats]:
+    """The optimal occupancy [N, S, A], the multiplier, the prices [N], and the bias [S, N]."""
+    from scipy.optimize import linprog  # slow to import
 
     model = elp(problem)
     n_equal = model.n_equal
@@ -26,5 +26,4 @@ def solve(problem: Problem) -> tuple[Floats, float, Floats]:
     if answer.status != 0:
         raise PlanningError(f"HiGHS did not find an optimal plan: {answer.message}")
     occupancy = np.maximum(answer.x[: problem.pay.size], 0.0).reshape(problem.pay.shape)
-    multiplier = max(0.0, -float(answer.ineqlin.marginals[-1]))
-    return occupancy, multiplier, model.bias(-answer.eqlin.marginals)
+    return occupancy, *model.prices(-answer.ineqlin.marginals), model.bias(-answer.eqlin.marginals)

@@ -8,18 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from dopl_core.learning.planning.problem import Floats, Problem
-
-Numbers = NDArray[np.int64]
+from dopl_core.learning.planning.problem import Floats, Numbers, Problem
 
 
 @dataclass(frozen=True)
 class Model:
     """Maximise gain @ x with x >= 0 and rows @ x = limit (the first n_equal rows) or <= limit.
 
-    The first N*S*A variables are the occupancy mu(n, s, a). The last row is the budget, and
-    flow [N, S] the rows that say a state is left as often as it is entered; -1 where this
-    follows from the other rows.
+    The first N*S*A variables are the occupancy mu(n, s, a). The last row is the budget.
+    flow: [N, S] the rows of flow conservation, -1 where it follows from the other rows
+    floor, cap: [N] the rows of the floor of an arm's group and of its cap, -1 where there is none
     """
 
     gain: Floats
@@ -27,6 +25,18 @@ class Model:
     limit: Floats
     n_equal: int
     flow: Numbers
+    floor: Numbers
+    cap: Numbers
+
+    def prices(self, duals: Floats) -> tuple[float, Floats]:
+        """The multiplier, and what an action of each arm costs [N]: floors lower it, caps raise it.
+
+        duals: of the inequalities, not negative
+        """
+        paid = np.append(np.maximum(duals, 0.0), 0.0)  # the last is that of row -1
+        multiplier = max(0.0, float(duals[-1]))
+        floor, cap = (np.where(row < 0, -1, row - self.n_equal) for row in (self.floor, self.cap))
+        return multiplier, multiplier - paid[floor] + paid[cap]
 
     def bias(self, duals: Floats) -> Floats:
         """[S, N] from the duals of the equations."""
@@ -35,7 +45,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Variables:
-    """The numbers of the variables of an extended LP, and what each of them is of.
+    """The numbers of the variables of an extended LP, and what each belongs to.
 
     The pairs (n, s, a) are numbered as in [N, S, A]; mu of a pair has the pair's number.
     pair, target: of each fill; share: what a fill may be at most, as a share of the pair's room
@@ -61,6 +71,7 @@ class Rows:
     The first N are the normalisations of the arms.
     flow: [N, S]; fills: [N*S*A] that the fills of a pair sum to its room
     capped: the fills that have a cap, cap: its row; budget: the last row
+    floors: [G] the rows of groups that have a floor; most: [N] the rows of arms with a cap
     """
 
     flow: Numbers
@@ -69,10 +80,12 @@ class Rows:
     cap: Numbers
     n_equal: int
     budget: int
+    floors: Numbers
+    most: Numbers
 
 
 def elp(problem: Problem) -> Model:
-    """Write the extended LP of a problem, without the variables and rows it can do without.
+    """The extended LP of a problem, without redundant variables and rows.
 
     With w(s, a, y) = low(s, a, y) mu(s, a) + fill(s, a, y), errata 10 becomes fill >= 0, the
     fills of (s, a) sum to room(s, a) mu(s, a), and fill(s, a, y) <= width(s, a, y) mu(s, a).
@@ -92,7 +105,14 @@ def elp(problem: Problem) -> Model:
     limit = np.zeros(numbers.budget + 1)
     limit[: len(problem.pay)] = 1.0
     limit[numbers.budget] = problem.budget
-    return Model(gain, rows, limit, numbers.n_equal, numbers.flow)
+    floor = np.full(len(problem.pay), -1)
+    if problem.limits is not None:
+        limits = problem.limits
+        floored, limited = numbers.floors >= 0, numbers.most >= 0
+        limit[numbers.floors[floored]] = -limits.floors[floored]
+        limit[numbers.most[limited]] = limits.caps[limited]
+        floor = numbers.floors[limits.group]
+    return Model(gain, rows, limit, numbers.n_equal, numbers.flow, floor, numbers.most)
 
 
 def number_variables(problem: Problem) -> Variables:
@@ -119,10 +139,10 @@ def number_variables(problem: Problem) -> Variables:
 
 
 def number_rows(problem: Problem, variables: Variables) -> Rows:
-    """Number the rows: normalisation, flow, sum of fills, cap of fills, budget.
+    """Number the rows: normalisation, flow, sum of fills, cap of fills, floors, caps, budget.
 
-    The flows of an arm sum to 0 and one of them is left out, unless it makes sure that the pool
-    sums to what goes in.
+    The flows of an arm sum to 0, so one of them is left out, unless it is needed to make the pool
+    sum to its inflow.
     """
     n_arms, n_states, _ = problem.room.shape
     flows = np.ones((n_arms, n_states), dtype=bool)
@@ -136,7 +156,17 @@ def number_rows(problem: Problem, variables: Variables) -> Rows:
     n_equal = n_arms + n_flows + n_sums
     capped = np.flatnonzero(variables.share < 1)
     cap = n_equal + np.arange(capped.size)
-    return Rows(flow, fills, capped, cap, n_equal, budget=n_equal + capped.size)
+    last = n_equal + capped.size
+    floors, most = np.full(1, -1), np.full(n_arms, -1)
+    if problem.limits is not None:
+        floors, last = _numbered(problem.limits.floors > 0, last)
+        most, last = _numbered(problem.limits.caps < 1, last)
+    return Rows(flow, fills, capped, cap, n_equal, last, floors, most)
+
+
+def _numbered(chosen: NDArray[np.bool_], first: int) -> tuple[Numbers, int]:
+    """Numbers from `first` for the chosen, -1 for the others; and the next number."""
+    return np.where(chosen, first + chosen.cumsum() - 1, -1), first + int(chosen.sum())
 
 
 def _terms(problem: Problem, of: Variables, to: Rows) -> tuple[Numbers, Numbers, Floats]:
@@ -148,6 +178,8 @@ def _terms(problem: Problem, of: Variables, to: Rows) -> tuple[Numbers, Numbers,
     outflow = np.eye(n_states)[state] - problem.low.reshape(pairs, n_states)  # less inflow
     mu, target = np.nonzero(outflow)
     acting, bounded = np.flatnonzero(action), np.flatnonzero(of.bounded)
+    limits = problem.limits
+    group = np.zeros(len(problem.pay), dtype=np.int64) if limits is None else limits.group
     terms = (
         (arm, np.arange(pairs), np.ones(pairs)),
         (to.flow[arm[mu], target], mu, outflow[mu, target]),
@@ -157,6 +189,8 @@ def _terms(problem: Problem, of: Variables, to: Rows) -> tuple[Numbers, Numbers,
         (to.fills[of.pair], of.fill, np.ones(of.fill.size)),
         (to.cap, of.fill[to.capped], np.ones(to.capped.size)),
         (to.cap, of.pair[to.capped], -of.share[to.capped]),
+        (to.floors[group[arm[acting]]], acting, -np.ones(acting.size)),
+        (to.most[arm[acting]], acting, np.ones(acting.size)),
         (np.full(acting.size, to.budget), acting, np.ones(acting.size)),
     )
     row, column, value = (np.concatenate(part) for part in zip(*terms, strict=True))

@@ -1,4 +1,4 @@
-"""What a planning problem is: pay, transition boxes and budget, checked and in slack form."""
+"""A planning problem: pay, transition boxes and budget, checked and in slack form."""
 
 from __future__ import annotations
 
@@ -9,14 +9,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 Pays = Literal["all", "active"]
 
+SAME_USE = 1e-9  # how far sums of floors and caps may miss each other by rounding
 SUM_TOLERANCE = 1e-7  # how far the sums of a row's bounds may miss 1 by rounding
-IMPOSSIBLE = 1e-9  # transitions less likely than this are none; LP solvers drop them as well
+IMPOSSIBLE = 1e-9  # transitions less likely than this are impossible; LP solvers drop them too
 
 
 class PlanningError(ValueError):
-    """The numbers given make no planning problem, or no engine could solve it."""
+    """The arguments are not a valid planning problem, or the engine could not solve it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Who is to be helped how much, beside the budget.
+
+    group: [N] of each arm, from 0;  floors: [G] least expected number of helped arms of a group
+    caps: [N] largest share of epochs in which an arm is helped; 1 where there is no limit
+    """
+
+    group: Numbers
+    floors: Floats
+    caps: Floats
 
 
 @dataclass(frozen=True)
@@ -34,6 +49,7 @@ class Problem:
     width: Floats
     room: Floats
     budget: float
+    limits: Limits | None = None
 
 
 def pose(reward: ArrayLike, low: ArrayLike, high: ArrayLike, budget: float, pays: Pays) -> Problem:
@@ -47,8 +63,59 @@ def pose(reward: ArrayLike, low: ArrayLike, high: ArrayLike, budget: float, pays
     return Problem(pay, low, width, room, float(budget))
 
 
+def limits_of(
+    n_arms: int,
+    budget: float,
+    groups: ArrayLike | None,
+    floors: ArrayLike | None,
+    caps: ArrayLike | None,
+) -> Limits | None:
+    """Check group codes [N], floors [G] and caps [N]; None if there are none of them."""
+    if (groups is None) != (floors is None):
+        raise PlanningError("groups and floors belong together: give both or neither")
+    if floors is None and caps is None:
+        return None
+    most = np.ones(n_arms) if caps is None else np.asarray(caps, dtype=np.float64)
+    if most.shape != (n_arms,) or not ((most >= 0) & (most <= 1)).all():
+        raise PlanningError(f"caps must be {n_arms} shares from 0 to 1, one for each arm")
+    group = np.zeros(n_arms) if groups is None else np.asarray(groups)
+    least = np.zeros(1) if floors is None else np.asarray(floors, dtype=np.float64)
+    if least.ndim != 1 or not (np.isfinite(least) & (least >= 0)).all():
+        raise PlanningError("floors must be a list of numbers from 0, one for each group")
+    codes = group.astype(np.int64) if group.shape == (n_arms,) else np.full(1, -1)
+    if (codes != group).any() or codes.min() < 0 or codes.max() >= least.size:
+        raise PlanningError(
+            f"groups must be {n_arms} whole numbers from 0 to {least.size - 1}: the group of each "
+            "arm, one of those that floors has"
+        )
+    _check_floors(Limits(codes, least, most), budget)
+    return Limits(codes, least, most)
+
+
+def _check_floors(limits: Limits, budget: float) -> None:
+    """Refuse floors that no plan can meet."""
+    total = limits.floors.sum()
+    if total > budget * (1 + SAME_USE):
+        raise PlanningError(
+            f"the floors sum to {total:g}, but the budget is {budget:g}: lower the floors"
+        )
+    size = np.bincount(limits.group, minlength=limits.floors.size)
+    reach = np.bincount(limits.group, weights=limits.caps, minlength=limits.floors.size)
+    for number, floor in enumerate(limits.floors):
+        if floor > size[number] * (1 + SAME_USE):
+            raise PlanningError(
+                f"the floor of group {number} is {floor:g}, but it has {size[number]} arms: "
+                "lower the floor"
+            )
+        if floor > reach[number] * (1 + SAME_USE):
+            raise PlanningError(
+                f"the floor of group {number} is {floor:g}, but the caps of its arms allow "
+                f"{reach[number]:g}: lower the floor or raise the caps"
+            )
+
+
 def _check(reward: Floats, low: Floats, high: Floats, budget: float, pays: Pays) -> None:
-    """Refuse what makes no problem; `slack_form` refuses boxes without a distribution."""
+    """Refuse invalid arguments; `slack_form` refuses boxes that contain no distribution."""
     if reward.ndim not in (2, 3) or reward.size == 0 or reward.shape[2:] not in ((), (2,)):
         raise PlanningError(
             "reward must have shape [arms, states] or [arms, states, actions], "
@@ -82,7 +149,7 @@ def slack_form(low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
         bad = most < 1 - SUM_TOLERANCE
         raise PlanningError(f"the upper bounds sum to less than 1 in the row of {_place(bad)}")
 
-    # A row that its bounds fix is normalised, so that rounding leaves no sliver of room.
+    # A row that is fixed by its bounds is normalised, so that rounding leaves no room.
     full, filled = most <= 1 + SUM_TOLERANCE, least >= 1 - SUM_TOLERANCE
     room = 1.0 - least
     fixed = full | filled

@@ -61,6 +61,24 @@ def awkward(rng, zeros=True):
     return Drawn(reward, low, high, float(budget), str(rng.choice(["all", "active"])))
 
 
+def limited(rng, drawn):
+    """Groups, floors and caps of a drawn problem, the awkward ones included."""
+    n_arms, n_groups = len(drawn.reward), int(rng.integers(1, 4))
+    groups = rng.integers(0, n_groups, n_arms)
+    caps = np.ones(n_arms)
+    if rng.random() < 0.5:
+        caps = rng.choice([0, 0.25, 0.5, rng.random(), 1, 1], n_arms)
+    reach = np.bincount(groups, weights=caps, minlength=n_groups)
+    floors = rng.dirichlet(np.ones(n_groups)) * drawn.budget * rng.choice([0.5, 0.9, 1, 1])
+    if rng.random() < 0.3:
+        floors = np.floor(floors)
+    if rng.random() < 0.2:
+        floors = reach
+    floors = np.minimum(floors, reach)
+    floors = floors * min(1, drawn.budget / max(floors.sum(), 1e-12))
+    return {"groups": groups, "floors": floors, "caps": caps if caps.min() < 1 else None}
+
+
 def distance_to_feasible(drawn, occupancy):
     """By how much the flows of an occupancy must leave the boxes, at least.
 

@@ -40,7 +40,7 @@ def test_optimistic_rows_are_the_best_of_their_boxes(seed):
 
 
 @pytest.mark.parametrize("limit", [1, 2, arms.LIMIT])
-def test_responses_are_optimal_whoever_finds_them(limit, monkeypatch):
+def test_responses_are_optimal_by_policy_iteration_and_by_lp(limit, monkeypatch):
     monkeypatch.setattr(arms, "LIMIT", limit)  # 1: all by LP
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -128,7 +128,7 @@ def test_ties_do_not_lead_policy_iteration_round_in_a_circle(monkeypatch):
     assert answer.policy.gain(0.75) == pytest.approx(best_gains(problem, 0.75))
 
 
-def test_what_is_best_in_a_class_that_does_not_count_is_known_too():
+def test_the_best_action_is_known_in_classes_that_do_not_count_too():
     """State 0 is the best there is; an arm in 1 or 2 never gets there, but acting pays there."""
     best, bad, better = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]
     rows = np.array([[[best, best], [bad, [0.0, 0.5, 0.5]], [bad, better]]])
@@ -171,7 +171,7 @@ def test_nothing_is_better_by_less_than_a_bias_may_err():
     assert better.tolist() == [[True, False], [False, True]]
 
 
-def test_any_action_is_better_than_those_of_a_policy_of_which_nothing_is_known():
+def test_any_action_is_better_than_those_of_an_unknown_policy():
     each = arms.of(posed(ordinary(np.random.default_rng(3), 5)))
     policy = guess(np.zeros((3, 5)))
     rows, worth = arms.look_ahead(each, each.pay, policy, policy.bias(0.0))

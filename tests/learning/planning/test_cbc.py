@@ -1,5 +1,6 @@
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pulp
@@ -40,7 +41,7 @@ def test_a_program_without_solution_raises_its_status(folder, monkeypatch):
         whole = model.elp(problem)
         limit = whole.limit.copy()
         limit[-1] = -1.0  # less than no actions
-        return model.Model(whole.gain, whole.rows, limit, whole.n_equal, whole.flow)
+        return replace(whole, limit=limit)
 
     monkeypatch.setattr(cbc, "elp", impossible)
     with pytest.raises(PlanningError, match="status is Infeasible"):

@@ -81,7 +81,7 @@ def test_the_same_start_gives_the_same_plan_bit_for_bit():
 
 
 @pytest.mark.parametrize("start", [np.zeros(60), np.full(61, np.nan), -np.ones(61)])
-def test_a_start_of_something_else_is_refused(start):
+def test_a_start_of_another_bandit_is_refused(start):
     with pytest.raises(PlanningError, match="20 arms with 3 states: 61 finite"):
         solve(ordinary(np.random.default_rng(1)), start=start)
 
@@ -120,8 +120,9 @@ def test_where_the_budget_is_slack_there_is_nothing_to_bracket():
     drawn = ordinary(np.random.default_rng(0), 12, budget=12)
     each = arms.of(pose(*drawn.arguments(), "all"))
     found = lagrangian.bracket(each, 12.0, 1.0, 0.01, np.zeros((3, 12)))
-    assert isinstance(found, arms.Response)
-    assert found.policy.gain(0.0).sum() == pytest.approx(solve(drawn).value)
+    assert isinstance(found, lagrangian.Ample)
+    assert found.multiplier == 0
+    assert found.response.policy.gain(0.0).sum() == pytest.approx(solve(drawn).value)
 
 
 def test_arms_change_over_where_their_tangents_cross_until_the_budget_is_met():

@@ -42,7 +42,7 @@ def test_no_row_is_empty_and_none_is_the_same_as_another(half_width):
 def test_duals_of_the_flows_are_the_bias(engine, half_width):
     drawn = ordinary(np.random.default_rng(1), 8, 3, half_width)
     problem = pose(*drawn.arguments(), "all")
-    occupancy, multiplier, duals = engine.solve(problem)
+    occupancy, multiplier, _, duals = engine.solve(problem)
     bias = arms.respond(arms.of(problem), multiplier, guess(np.zeros((3, 8)))).bias
     visited = occupancy.sum(axis=2).T > 1e-6
     for dual, true, where in zip(duals.T, bias.T, visited.T, strict=True):

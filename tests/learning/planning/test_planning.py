@@ -82,7 +82,7 @@ def test_multiplier_and_advantage_are_the_same_where_unique(engine):
 @pytest.mark.parametrize("engine", in_process)
 @settings(max_examples=40, deadline=None)
 @given(seed=seeds)
-def test_some_rows_of_the_boxes_bring_the_occupancy_about(engine, seed):
+def test_rows_in_the_boxes_reproduce_the_occupancy(engine, seed):
     drawn = awkward(np.random.default_rng(seed))
     if drawn.reward.shape[1] > 5:
         return
@@ -90,7 +90,7 @@ def test_some_rows_of_the_boxes_bring_the_occupancy_about(engine, seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_some_rows_of_the_boxes_bring_the_occupancy_of_cbc_about(seed):
+def test_rows_in_the_boxes_reproduce_the_occupancy_of_cbc(seed):
     drawn = ordinary(np.random.default_rng(seed), 4, 3, [0.0, 0.05, 1.0][seed % 3])
     assert distance_to_feasible(drawn, solve(drawn, "cbc").occupancy) < 1e-5
 

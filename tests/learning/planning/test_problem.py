@@ -44,7 +44,7 @@ def test_a_bound_that_is_not_a_number_is_named(drawn):
     refuses(message, drawn, high=changed(drawn.high, place, np.nan))
 
 
-def test_a_box_upside_down_is_named(drawn):
+def test_a_box_with_low_above_high_is_named(drawn):
     low = changed(drawn.low, (3, 0, 1, 2), drawn.high[3, 0, 1, 2] + 0.01)
     refuses("low exceeds high, .* arm 3, state 0, action 1, next state 2", drawn, low=low)
 
@@ -59,11 +59,11 @@ def test_a_row_whose_box_holds_no_distribution_is_named(drawn):
 
 
 @pytest.mark.parametrize("budget", [0, -1, 4.001, np.nan])
-def test_a_budget_of_nobody_or_more_than_all_is_refused(drawn, budget):
+def test_a_budget_of_0_or_more_than_all_arms_is_refused(drawn, budget):
     refuses("budget must be above 0 and at most 4 arms", drawn, budget=budget)
 
 
-def test_an_unknown_engine_and_an_unknown_payer_are_refused(drawn):
+def test_an_unknown_engine_and_an_unknown_value_of_pays_are_refused(drawn):
     refuses("engine must be one of cbc, highs, lagrangian, not 'simplex'", drawn, "simplex")
     refuses('pays must be "all" or "active", not \'none\'', drawn, pays="none")
 
@@ -91,7 +91,7 @@ def test_nothing_that_is_passed_in_is_changed(drawn):
         assert (array == copy).all()
 
 
-def test_transitions_hardly_ever_made_are_never_made(drawn):
+def test_transitions_with_negligible_probability_are_impossible(drawn):
     low, high = drawn.low.copy(), drawn.high.copy()
     low[0, 0, 0], high[0, 0, 0] = [1e-12, 0.2, 0.2], [1e-11, 0.9, 0.9]
     problem = pose(drawn.reward, low, high, drawn.budget, "all")

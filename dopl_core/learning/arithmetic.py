@@ -1,4 +1,4 @@
-"""How numbers are rounded here: by the processor, and by the versions of NumPy and SciPy."""
+"""What decides the last bit of a result: the version of the maths, and rounding on this machine."""
 
 import hashlib
 import platform
@@ -6,25 +6,29 @@ from functools import cache
 
 import numpy as np
 import scipy
-from scipy.special import digamma, expit, gammaln, log_expit, logsumexp
+from scipy.special import digamma, expit, gammaln, log_expit
 
 from dopl_core.learning.bandit import FloatArray
 
-_SIZES = (3, 8, 37, 90)  # of matrices: libraries take other ways for small ones
+# The version of the maths. Plans record it. Every change that alters a bit of any result raises it,
+# so that replay knows which plans it can recompute exactly.
+MATHS = 6
+
+_SIZES = (3, 8, 37, 90)  # of matrices: libraries use other algorithms for small ones
 
 
 @cache
 def fingerprint() -> str:
-    """The same where everything that is learnt and planned comes out the same to the last bit.
+    """Equal on two machines if everything learnt and planned is equal there to the last bit.
 
-    Elsewhere sums are added up in another order: all is the same but for rounding.
+    On other hardware sums are added in another order, so results are equal within rounding.
     """
     made_by = (np.__version__, scipy.__version__, platform.system(), platform.machine())
     return hashlib.sha256(" ".join([*made_by, rounding()]).encode()).hexdigest()[:12]
 
 
 def rounding() -> str:
-    """A hash of some calculations: every bit of what they come to here."""
+    """A hash of all bits of some calculations on this machine."""
     sha = hashlib.sha256()
     for size in _SIZES:
         for found in _calculations(size):
@@ -33,7 +37,7 @@ def rounding() -> str:
 
 
 def _calculations(n: int) -> list[FloatArray]:
-    """What the learner's maths is made of, on matrices [n, n] that are the same everywhere."""
+    """The operations that the learner's maths uses, on matrices [n, n] of fixed numbers."""
     x = (np.arange(n * n) * 7919 % 10007 / 10007).reshape(n, n)
     curvature = x @ x.T + np.eye(n)
     values, basis = np.linalg.eigh(curvature)
@@ -43,4 +47,4 @@ def _calculations(n: int) -> list[FloatArray]:
     parts += [np.linalg.cholesky(curvature), x.sum(axis=0), x.sum(axis=1), x**3]
     parts += [np.einsum("ij,ij->j", x, x), np.einsum("kij,ij->ki", batch, x)]
     parts += [np.exp(x), np.log(x + 1), np.log1p(x), expit(x), log_expit(x)]
-    return [*parts, gammaln(x + 1), digamma(x + 1), logsumexp(x, axis=1)]
+    return [*parts, gammaln(x + 1), digamma(x + 1)]

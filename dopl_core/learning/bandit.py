@@ -1,6 +1,6 @@
-"""A restless bandit: how every arm moves, what its states are worth, and how many can be helped."""
+"""A restless bandit: transitions and rewards of every arm, and how many arms can be helped."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+Arrays = dict[str, NDArray[Any]]  # by name
 IntArray = NDArray[np.int64]
 Pays = Literal["all", "active"]
 
 WAIT, ACT = 0, 1
-UNKNOWN = -1  # in place of a state
+UNKNOWN = -1  # instead of a state's number
 
 
 @dataclass(frozen=True)
 class State:
-    """Where an arm can be, in the owner's words."""
+    """A state of an arm, in the owner's words."""
 
     label: str
     description: str = ""
@@ -31,6 +32,7 @@ class Bandit:
     rewards:     [N, S] latent reward r_n(s) in [0, 1]
     budget:      B, how many arms are activated each epoch
     pays:        who earns r(s): "all" arms (LP (4)) or the "active" ones (sec. 2.1); errata 6
+    columns:     what a roster says of every arm: texts [N] by the column's name, "" if missing
     """
 
     transitions: FloatArray
@@ -44,6 +46,7 @@ class Bandit:
     states: tuple[State, ...] = ()
     arms: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     episodes: int = 100
     horizon: int = 5
     epsilon: float = 1e-5
@@ -73,32 +76,54 @@ class Bandit:
         for what, count, of in (("states", S, "state"), ("arms", N, "arm"), ("groups", N, "arm")):
             if len(getattr(self, what)) != count:
                 raise ValueError(
-                    f"{what}: {len(getattr(self, what))} given, one per {of} is {count}"
+                    f"{what}: {len(getattr(self, what))} given, {count} needed, one for each {of}"
                 )
+        for name, texts in self.columns.items():
+            if len(texts) != N:
+                raise ValueError(f'column "{name}": {len(texts)} given, one per arm is {N}')
+
+
+def check_places(present: NDArray[np.bool_], n_arms: int, budget: int, by_lot: int | None) -> None:
+    """Places of a list go to arms that are present [N'], some of them by lot; n_arms: known."""
+    check_budget(budget, int(present.sum()))
+    if len(present) < n_arms:
+        known = f"{len(present)} arms given, but {n_arms} are known"
+        raise ValueError(f"present: {known}: mark those that have left as absent")
+    if by_lot is not None and not 0 <= by_lot < budget:
+        raise ValueError(f"by_lot is {by_lot}: it must be at least 0 and below the budget")
+
+
+def check_epoch(epoch: int, episode: int, horizon: int) -> None:
+    """An episode has its epochs, and no more."""
+    if not 0 <= epoch < horizon:
+        raise ValueError(
+            f"epoch {epoch}: episode {episode} is over after {horizon} epochs, "
+            "counted from 0: call replan()"
+        )
 
 
 def check_budget(budget: int, n_arms: int) -> None:
-    """A budget must leave something to compare and something to choose."""
+    """A budget is a whole number from 1 to the number of arms."""
     whole = isinstance(budget, int | np.integer) and not isinstance(budget, bool)
     if not whole or not 1 <= budget <= n_arms:
         raise ValueError(
-            f"budget is {budget}: it must be between 2 and the number of arms, {n_arms}"
+            f"budget is {budget}: it must be between 1 and the number of arms, {n_arms}"
         )
-    if budget < 2:
-        raise ValueError("budget is 1: a duel needs two activated arms, so it must be at least 2")
 
 
 def check_states(
     states: Any, n_arms: int, n_states: int, what: str = "states", *, unknown: bool = False
 ) -> IntArray:
-    """One state per arm, each in range or UNKNOWN where allowed: [N], or [E, N] of E epochs."""
+    """One state for each arm, in range, or UNKNOWN if allowed: [N], or [E, N] of E epochs."""
     array = np.asarray(states)
     if array.shape[-1:] != (n_arms,) or array.ndim > 2:
-        raise ValueError(f"{what}: {array.shape} given, one state for each of {n_arms} arms needed")
+        raise ValueError(
+            f"{what}: shape {array.shape} given, one state for each of {n_arms} arms needed"
+        )
     if array.dtype.kind not in "iu":
         raise ValueError(f"{what}: states are numbered 0 to {n_states - 1}, not {array.dtype}")
     array = np.ascontiguousarray(array, dtype=np.int64)
-    # Seen as unsigned, negative numbers are large: one reduction checks both ends, every epoch.
+    # As unsigned integers, negative numbers are large: one reduction checks both ends.
     numbers = (array - UNKNOWN if unknown else array).view(np.uint64)
     if array.size and numbers.max() >= n_states + unknown:
         worst = int(numbers.argmax())
@@ -109,15 +134,37 @@ def check_states(
     return array
 
 
+def check_duels(duels: IntArray, credit: NDArray[Any], n_arms: int, n_states: int) -> None:
+    """Duels [D, 4] of two different arms each, and the credit [D] of the left side."""
+    arms, states = duels[:, ::2], duels[:, 1::2]
+    known = (arms >= 0) & (arms < n_arms) & (states >= 0) & (states < n_states)
+    bad = ~known.all(axis=1) | (arms[:, 0] == arms[:, 1])
+    if bad.any():
+        raise ValueError(
+            f"duel {duels[bad][0].tolist()}: must be left arm and state, right arm and state; "
+            f"two different arms of {n_arms} and states of {n_states}"
+        )
+    if credit.shape != (len(duels),) or not ((credit >= 0) & (credit <= 1)).all():
+        raise ValueError(
+            f"credit {credit.tolist()} of {len(duels)} duels: must be, for each, 1 if the left "
+            "side won, 0 if the right side won, 0.5 for a tie"
+        )
+
+
+def in_states(pairs: IntArray, states: IntArray) -> IntArray:
+    """Duels [D, 4] of pairs of arms [D, 2] in their states [N]."""
+    return np.stack([pairs, states[pairs]], axis=2).reshape(-1, 4)
+
+
 def actions(arms: IntArray, n_arms: int) -> IntArray:
-    """What is done to each arm [N], ACT or WAIT, where `arms` are activated."""
+    """The action of each arm [N]: ACT for `arms`, WAIT for the others."""
     action = np.zeros(n_arms, dtype=np.int64)
     action[arms] = ACT
     return action
 
 
 def check_choice(what: str, given: str, allowed: Iterable[str]) -> None:
-    """An option must be one of those that there are."""
+    """An option must be one of those allowed."""
     allowed = tuple(allowed)
     if given not in allowed:
         raise ValueError(f'{what} is "{given}": it must be one of {", ".join(allowed)}')
@@ -125,12 +172,14 @@ def check_choice(what: str, given: str, allowed: Iterable[str]) -> None:
 
 def _check_shapes(P: FloatArray, r: FloatArray) -> None:
     if r.ndim != 2 or 0 in r.shape:
-        raise ValueError(f"rewards have shape {r.shape}: [arms, states] needed")
+        raise ValueError(f"rewards have shape {r.shape}: must be [arms, states]")
     N, S = r.shape
     if P.shape != (N, S, 2, S):
-        raise ValueError(f"transitions have shape {P.shape}: [{N}, {S}, 2, {S}] needed for rewards")
+        raise ValueError(
+            f"transitions have shape {P.shape}: must be [{N}, {S}, 2, {S}], to match rewards"
+        )
     if S < 2:
-        raise ValueError("there is 1 state: with nothing to move between there is nothing to learn")
+        raise ValueError("there is 1 state: a bandit needs at least 2")
 
 
 def _check_rows(P: FloatArray) -> None:
@@ -139,7 +188,7 @@ def _check_rows(P: FloatArray) -> None:
         n, s, a, t = np.argwhere(bad)[0]
         raise ValueError(
             f"transitions: arm {n}, state {s}, action {a}, next state {t} is {P[n, s, a, t]}: "
-            "a probability between 0 and 1 needed"
+            "must be a probability between 0 and 1"
         )
     sums = P.sum(axis=3)
     off = np.abs(sums - 1) > 1e-6
@@ -155,7 +204,7 @@ def _check_rewards(r: FloatArray) -> None:
     bad = ~np.isfinite(r) | (r < 0) | (r > 1)
     if bad.any():
         n, s = np.argwhere(bad)[0]
-        raise ValueError(f"rewards: arm {n}, state {s} is {r[n, s]}: a number from 0 to 1 needed")
+        raise ValueError(f"rewards: arm {n}, state {s} is {r[n, s]}: must be from 0 to 1")
 
 
 def _frozen(array: FloatArray) -> FloatArray:

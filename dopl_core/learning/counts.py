@@ -1,23 +1,23 @@
-"""Who won against whom, how often, and by whose word: a sparse table, as large as its answers."""
+"""Which arm-state won against which, how often, by which annotator: a sparse table of answers."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dopl_core.learning.bandit import FloatArray, IntArray
+from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
 
-# Winner, loser and who answered are one number, so that a sort of numbers sorts the table.
+# Winner, loser and annotator are packed into one number, so that sorting numbers sorts the table.
 _CODE, _WHO = 22, 19  # bits
 MOST_CODES, MOST_PEOPLE = 1 << _CODE, 1 << _WHO
 
 
 class Table(NamedTuple):
-    """All that was answered, in order of winner, loser and who; arrays [E].
+    """All answers, in order of winner, loser and annotator; arrays [E].
 
-    winner, loser: codes (arm * S + state);  who: the number of the one who said so
-    times: how often, a tie half for each side; never 0
+    winner, loser: codes (arm * S + state);  who: the annotator's number
+    times: how often; a tie counts half for each side; never 0
     """
 
     winner: IntArray
@@ -29,8 +29,8 @@ class Table(NamedTuple):
 class Counts:
     """Counts of duels between M arm-states.
 
-    Answers are kept as they come and sorted when somebody looks; what is taken back leaves no
-    trace, so equal answers give equal tables, in whatever order they came.
+    Answers are kept as they come and sorted when the table is read. An answer that is taken back
+    leaves no trace, so equal answers give equal tables, whatever their order.
     """
 
     def __init__(self, size: int) -> None:
@@ -39,56 +39,88 @@ class Counts:
         self._table: Table | None = None
         self._new: list[tuple[IntArray, FloatArray]] = []
         self._waiting = 0
+        self._excluded: frozenset[int] = frozenset()
 
     def grow(self, size: int) -> None:
-        """Room for more arm-states; the codes of those that are known stay."""
+        """Make room for more arm-states; the codes of known arm-states stay."""
         if size > MOST_CODES:
-            raise ValueError(f"{size} arm-states: at most {MOST_CODES} can be counted")
+            raise ValueError(f"{size} arm-states exceed the limit of {MOST_CODES}")
         self.size = size
 
     def add(
         self, winner: IntArray, loser: IntArray, times: ArrayLike = 1.0, who: ArrayLike = 0
     ) -> None:
-        """Count duels [D]; times and who may be one for all."""
+        """Count duels [D]; `times` and `who` may be one number for all."""
         people = np.asarray(who, dtype=np.int64)
         if people.size and not 0 <= people.min() <= people.max() < MOST_PEOPLE:
-            raise ValueError(f"who is {people}: people are numbered from 0 up to {MOST_PEOPLE - 1}")
+            raise ValueError(f"who is {people}: must be from 0 to {MOST_PEOPLE - 1}")
         keys = (winner << _CODE | loser) << _WHO | people
         self._new.append((keys, np.broadcast_to(np.asarray(times, dtype=float), keys.shape)))
         self._waiting += len(keys)
-        if self._waiting > max(10_000, len(self._keys)):  # so that waiting answers stay few
+        if self._waiting > max(10_000, len(self._keys)):  # to bound the memory of unsorted answers
             self._sort()
 
+    def add_answers(
+        self,
+        left: IntArray,
+        right: IntArray,
+        credit: FloatArray,
+        times: ArrayLike = 1.0,
+        who: ArrayLike = 0,
+    ) -> None:
+        """Count answers; credit: [D] 1 if left won, 0 if right won, in between for a tie."""
+        won, lost = credit > 0, credit < 1
+        winner, loser = np.where(won, left, right), np.where(won, right, left)
+        self.add(winner, loser, times * np.where(won, credit, 1.0), who)
+        tied = won & lost
+        if tied.any():
+            times, who = (np.broadcast_to(x, tied.shape)[tied] for x in (times, who))
+            self.add(right[tied], left[tied], times * (1 - credit[tied]), who)
+
+    def exclude(self, people: Collection[int]) -> None:
+        """Leave the answers of these people out of everything but `state`."""
+        if self._excluded != people:
+            self._excluded, self._table = frozenset(people), None
+
     def table(self) -> Table:
-        """What was counted so far."""
+        """The answers counted so far, without those of excluded people."""
         self._sort()
         if self._table is None:
-            pair, who = self._keys >> _WHO, self._keys & (MOST_PEOPLE - 1)
-            self._table = Table(pair >> _CODE, pair & (MOST_CODES - 1), who, self._times)
+            everything = self._everything()
+            if self._excluded:
+                kept = ~np.isin(everything.who, list(self._excluded))
+                winner, loser, who, times = everything
+                everything = Table(winner[kept], loser[kept], who[kept], times[kept])
+            self._table = everything
         return self._table
 
+    def _everything(self) -> Table:
+        pair, who = self._keys >> _WHO, self._keys & (MOST_PEOPLE - 1)
+        return Table(pair >> _CODE, pair & (MOST_CODES - 1), who, self._times)
+
     def wins(self) -> FloatArray:
-        """How often the row has won against the column [M, M]: for methods that are for few."""
+        """How often the row won against the column [M, M]; only for few arm-states."""
         winner, loser, _, times = self.table()
         M = self.size
         return summed(winner * M + loser, times, M * M).reshape(M, M)
 
     def compared(self) -> FloatArray:
-        """In how many duels each arm-state was [M]."""
+        """The number of duels of each arm-state [M]."""
         winner, loser, _, times = self.table()
         return summed(winner, times, self.size) + summed(loser, times, self.size)
 
     def total(self) -> float:
-        """How many duels were counted."""
+        """The number of duels counted."""
         return float(self.table().times.sum())
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The table as arrays: at [E, 3] winner, loser and who, and times [E]."""
-        *at, times = self.table()
+        """All answers as arrays: [E, 3] winner, loser and annotator, and [E] times."""
+        self._sort()
+        *at, times = self._everything()
         return {"duels.at": np.stack(at, axis=1), "duels.times": times.copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Add what `state` gave."""
+        """Add the answers that `state` returned."""
         winner, loser, who = state["duels.at"].T
         self.add(winner, loser, state["duels.times"], who)
 
@@ -100,10 +132,10 @@ class Counts:
         known = self._keys.take(at, mode="clip") == keys if len(self._keys) else keys < 0
         self._times = self._times + summed(at[known], times[known], len(self._keys))
         if not known.all():
-            unheard, at = np.unique(keys[~known], return_inverse=True)
-            before = np.searchsorted(self._keys, unheard)
-            self._keys = np.insert(self._keys, before, unheard)
-            self._times = np.insert(self._times, before, summed(at, times[~known], len(unheard)))
+            new, at = np.unique(keys[~known], return_inverse=True)
+            before = np.searchsorted(self._keys, new)
+            self._keys = np.insert(self._keys, before, new)
+            self._times = np.insert(self._times, before, summed(at, times[~known], len(new)))
         if not self._times.all():
             left = self._times != 0
             self._keys, self._times = self._keys[left], self._times[left]
@@ -111,14 +143,30 @@ class Counts:
 
 
 def summed(at: IntArray, values: FloatArray, size: int) -> FloatArray:
-    """The sums [size] of the values [E] at each place."""
+    """The sum [size] of the values [E] at each position."""
     return np.asarray(np.bincount(at, values, size), dtype=np.float64)
 
 
 def counted(wins: ArrayLike) -> Counts:
-    """The counts of wins [M, M] of rows over columns, all by one person."""
+    """The counts of wins [M, M] of rows over columns, all by one annotator."""
     dense = np.asarray(wins, dtype=float)
     counts = Counts(len(dense))
     winner, loser = np.nonzero(dense)
     counts.add(winner, loser, dense[winner, loser])
     return counts
+
+
+def add_moves(
+    visits: IntArray, states: IntArray, helped: IntArray, next_states: IntArray, times: int
+) -> None:
+    """Add moves of all arms, [N] or [E, N], to visits [N, S, A, S'], where states are known."""
+    arms = np.broadcast_to(np.arange(len(visits)), states.shape)
+    known = (states != UNKNOWN) & (next_states != UNKNOWN)
+    if known.all():
+        moves = (arms, states, helped, next_states)
+    else:
+        moves = (arms[known], states[known], np.asarray(helped)[known], next_states[known])
+    if states.ndim == 1:
+        visits[moves] += times
+    else:
+        np.add.at(visits, moves, times)

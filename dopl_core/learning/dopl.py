@@ -1,5 +1,6 @@
-"""Direct Online Preference Learning: the paper's learner, and its calibrated sister."""
+"""Direct Online Preference Learning: with the paper's confidence or a calibrated one."""
 
+import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
@@ -9,18 +10,32 @@ from numpy.typing import NDArray
 
 from dopl_core.learning import (
     annotators,
+    decisions,
+    draws,
     dynamics,
-    first_edition,
     many_pairs,
+    moves,
     pair_designs,
     preferences,
 )
-from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, Pays, check_choice
+from dopl_core.learning import columns as columns_of
+from dopl_core.learning.bandit import (
+    UNKNOWN,
+    FloatArray,
+    IntArray,
+    Pays,
+    check_choice,
+    in_states,
+)
+from dopl_core.learning.columns import Columns
+from dopl_core.learning.counts import Counts
 from dopl_core.learning.dynamics import Dynamics
-from dopl_core.learning.learner import Estimates, Learner, Rows, in_states, pack, unpack
+from dopl_core.learning.estimates import Estimates, Rows
+from dopl_core.learning.learner import Learner
 from dopl_core.learning.pair_designs import DESIGNS
-from dopl_core.learning.planning import Engine, Plan, plan
+from dopl_core.learning.planning import Engine, Plan, even_floors, plan
 from dopl_core.learning.preferences import Preferences
+from dopl_core.learning.state_arrays import pack, unpack
 from dopl_core.learning.streams import Stream, generator
 
 Confidence = Literal["calibrated", "paper"]
@@ -30,9 +45,14 @@ Reference = Literal["fixed", "most-compared"]
 class Dopl(Learner):
     """Direct Online Preference Learning (Algorithm 2).
 
-    groups: [N] kinds of arms that an owner names;  ordered: states are given from worst to best
-    answers: wanted in an epoch, at least B-1; the further ones are about the most telling pairs
+    confidence: "paper" has Hoeffding widths; "calibrated" has posteriors that hold at human scale
+    reference: "fixed" keeps the arm-state that strengths are measured against (errata 13)
+    groups: [N] kinds of arms in the owner's words;  ordered: states are given from worst to best
+    answers: wanted in an epoch; those beyond B-1 are about the most telling pairs of any arms
+    columns: what else is known of the arms
     """
+
+    weigh_annotators = True
 
     def __init__(
         self,
@@ -48,6 +68,7 @@ class Dopl(Learner):
         groups: tuple[str, ...] | None = None,
         answers: int = 0,
         ordered: bool = False,
+        columns: Columns | None = None,
         **flow: Any,
     ) -> None:
         super().__init__(n_arms, n_states, budget, **flow)
@@ -57,20 +78,47 @@ class Dopl(Learner):
             raise ValueError(f"epsilon is {epsilon}: it must be between 0 and 1")
         self.confidence, self.engine, self.pays, self.epsilon = confidence, engine, pays, epsilon
         self.reference, self.groups = reference, groups
-        self.weigh_people = True  # by how sure they are, where several have answered
-        self.answers, self.ordered = answers, ordered
-        self.preferences: Preferences | None = None
-        self.dynamics: Dynamics | None = None
+        self.answers, self.ordered, self.columns = answers, ordered, columns
+
+    _before: Preferences | None = None  # the strengths of the plan before
+
+    @property
+    def has_posterior(self) -> bool:
+        return self.confidence == "calibrated" and self.preferences is not None
+
+    def _check_support(self, present: NDArray[np.bool_], budget: int, *_: bool | None) -> None:
+        """It can follow all settings."""
 
     def make_plan(self) -> Plan:
         """Boxes (sec. 4.1), overestimates (Alg. 3), then the ELP (appendix C.1)."""
         self.tell("moves")
         self.dynamics = self._estimate_dynamics()
         self.tell("strengths")
+        self._before = self.preferences
         self.preferences = self._estimate_preferences()
         self.tell("plan")
-        rewards, low, high = self.rewards(self.preferences), self.dynamics.low, self.dynamics.high
+        return self._solve(self.dynamics)
+
+    def without_new_answers(self) -> "Dopl | None":
+        """This learner with the plan that it would have made without the newest answers.
+
+        The moves are the same; the strengths are those of the last plan, or of no answers at all.
+        """
+        other = copy.copy(self)
+        other.preferences = self._before
+        if self._before is None:
+            other.counts = Counts(self.counts.size)
+            other.preferences = other._estimate_preferences()
+        elif self._before.mean.shape != (self.n_arms, self.n_states):
+            return None  # people have joined since
+        other._begin(other._solve(self.known_dynamics()), self.episode)
+        return other
+
+    def _solve(self, moves: Dynamics) -> Plan:
+        """The ELP with the present strengths."""
+        rewards, low, high = self.rewards(), moves.low, moves.high
         settings: dict[str, Any] = {"engine": self.engine, "pays": self.pays}
+        settings |= self._limits(rewards, low, high)
         start = self._start()
         if self.present.all():
             return plan(rewards, low, high, self.budget, start=start, **settings)
@@ -81,8 +129,22 @@ class Dopl(Learner):
         made = plan(rewards[here], low[here], high[here], self.budget, start=start, **settings)
         return _spread(made, here, self.n_arms)
 
+    def _limits(self, rewards: FloatArray, low: FloatArray, high: FloatArray) -> dict[str, Any]:
+        """The floors and caps of the present arms; to even out, the floors are found here."""
+        here, shares = self.present, self.ledger
+        found: dict[str, Any] = {} if self.caps is None else {"caps": self.caps[here]}
+        if shares is None or shares.floors is None:
+            return found
+        codes, floors = shares.sharing.codes[here], shares.floors
+        if shares.sharing.shares is None:
+            problem = (rewards[here], low[here], high[here], self.budget)
+            floors = even_floors(*problem, codes, pays=self.pays, **found)
+            floors = np.pad(floors, (0, len(shares.floors) - len(floors)))
+            self.ledger = replace(shares, floors=floors)
+        return found | {"groups": codes, "floors": floors}
+
     def _start(self) -> FloatArray | None:
-        """What the last plan ended with, zeros for arms that are new since."""
+        """The warm start from the last plan, with zeros for arms that are new since."""
         if self.plan is None:
             return None
         new = 1 + self.n_arms * self.n_states - len(self.plan.start)
@@ -97,40 +159,56 @@ class Dopl(Learner):
         self.dynamics = unpack(Dynamics, "dynamics", state)
         super().restore(state)
 
-    def _merits(self, plan: Plan) -> tuple[FloatArray, ...]:
-        """Where the owner says which states are worse, these come first among equals.
+    def forget_plan(self) -> None:
+        super().forget_plan()
+        self.preferences = self.dynamics = None
 
-        So before anything is known of what help does, it goes to the badly off.
+    def _merits(self, plan: Plan) -> tuple[FloatArray, ...]:
+        """If states are ordered, ties go to the arm-states believed to be worse.
+
+        So while nothing is known of what help does, it goes to the worst off.
         """
         merits = super()._merits(plan)
         if not self.ordered or self.preferences is None:
             return merits
         return (*merits, -self.preferences.mean)
 
-    def rewards(self, belief: Preferences) -> FloatArray:
-        """What the plan is made with [N, S, A]: Q~, and for waiting what is known.
+    def rewards(self) -> FloatArray:
+        """The rewards [N, S, A] of the plan: Q~ for acting, and Q^ for waiting.
 
-        Where only activated arms are asked about and widths are honest, only acting is credited
-        with what is not yet known: waiting in an unknown state would teach nothing. Where any arm
-        may be asked about, both teach the same, and neither is.
+        If only activated arms are asked about, waiting in an unknown state teaches nothing, so only
+        acting earns the bonus for what is not yet known. If any arm may be asked about, acting and
+        waiting teach the same, so neither earns it; nor where states are ordered, so that the order
+        decides and not what is unknown. The paper's widths give it to both.
         """
+        belief = self._believed()
         acting, waiting = belief.overestimate, belief.mean
         if self.confidence == "paper":
             waiting = acting
-        elif self.edition == 1:
-            waiting = np.clip(waiting, -1, 1)
-        elif self.answers >= self.budget:
+        elif self.ordered or self.answers >= self.budget:
             acting = waiting
         return np.stack([waiting, acting], axis=2)
 
     def _estimate_dynamics(self) -> Dynamics:
         if self.confidence == "paper":
             return dynamics.paper(self.visits, self.episode * self.horizon, self.epsilon)
-        rng = generator(Stream.CLASSES, self.seed, self.episode, edition=self.edition)
-        return dynamics.calibrated(self.visits, self.groups, rng)
+        rng = generator(Stream.CLASSES, self.seed, self.episode)
+        return dynamics.calibrated(self.visits, self._known(), rng, ordered=self.ordered)
+
+    def _known(self) -> Columns | None:
+        """The columns of all arms; groups are one of them."""
+        return columns_of.together(self.columns, self.groups, self.n_arms)
+
+    def which_columns(self) -> dict[str, float]:
+        """The posterior probability that each column tells how arms move."""
+        known = self._known()
+        if known is None or self.confidence == "paper":
+            return {}
+        rng = generator(Stream.CLASSES, self.seed, self.episode)
+        return moves.which_columns(self.visits, known, ordered=self.ordered, rng=rng)
 
     def _estimate_preferences(self) -> Preferences:
-        # Errata 13: chosen when the learner first plans with answers, then it stays.
+        # Errata 13: the reference is chosen by the first plan that has answers, then it stays.
         before = None if self.preferences is None else self.preferences.reference
         keep = self.reference == "fixed" and before is not None
         reference = before if keep else preferences.most_compared(self.counts)
@@ -142,32 +220,43 @@ class Dopl(Learner):
         needed = self.answers >= self.budget or DESIGNS[self.design].choose is not None
         return belief if needed else replace(belief, covariance=None, common=None)
 
+    def _believed(self) -> Preferences:
+        if self.preferences is None:
+            raise ValueError("there are no beliefs yet: call replan() to begin the first episode")
+        return self.preferences
+
     def belief(self) -> Preferences:
-        """What the last plan was made with of the strengths, with their covariance."""
-        if self.preferences is None or self.confidence == "paper":
-            raise ValueError("strengths can be drawn from calibrated beliefs only, after a plan")
-        known = self.preferences
+        """The strengths that the present plan was made with, with their covariance."""
+        known = self._believed()
+        if not self.has_posterior:
+            self._cannot('give a posterior of strengths with confidence="paper"')
         return known if known.covariance is not None else self._strengths(known.reference)
+
+    def draw_moves(self, count: int, rng: np.random.Generator, idle: float = 0.0) -> FloatArray:
+        """Transitions [count, N, S, A, S'] drawn from the posterior (draws.py)."""
+        return draws.moves(self.visits, self._known(), count, rng, idle)
+
+    def draw_strengths(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Strengths [count, N, S] drawn from the posterior; independently if there are many."""
+        few = self.counts.size <= preferences.MOST_EXACT
+        return draws.strengths(self.belief() if few else self._believed(), count, rng)
 
     def _strengths(self, reference: int | None) -> Preferences:
         warm = None if self.preferences is None else dict(self.preferences.warm)
         if warm:
             theta = warm["theta"]
             warm["theta"] = np.pad(theta, (0, self.counts.size - len(theta)))
-        if self.edition == 1:
-            return first_edition.calibrated(self.counts.wins(), self.n_states, reference, warm)
 
         def fit(sureness: FloatArray | None) -> Preferences:
-            rng = generator(Stream.STRENGTHS, self.seed, self.episode, edition=self.edition)
+            rng = generator(Stream.STRENGTHS, self.seed, self.episode)
             settings: dict[str, Any] = {"ordered": self.ordered, "sureness": sureness, "rng": rng}
-            settings["careful"] = self.edition > 2
             return preferences.calibrated(self.counts, self.n_states, reference, warm, **settings)
 
-        return annotators.weighed(self.counts, fit)[0] if self.weigh_people else fit(None)
+        return annotators.weighed(self.counts, fit)[0] if self.weigh_annotators else fit(None)
 
     def sureness(self) -> FloatArray:
-        """How sure each person is [W], by the strengths as they are believed now; 1 is usual."""
-        if self.preferences is None or self.confidence == "paper" or self.edition == 1:
+        """How sure each annotator is [W], given the present strengths; 1 is usual."""
+        if self.preferences is None or not self.has_posterior:
             return np.empty(0)
         return annotators.of_people(self.counts.table(), self.preferences)
 
@@ -184,28 +273,32 @@ class Dopl(Learner):
 
     # --- what to ask
 
-    def sitting(self, states: IntArray, count: int) -> IntArray:
-        """What to ask before the first plan, about any arms in their states: [count, 4]."""
-        rng = generator(Stream.SITTING, self.seed, edition=self.edition)
-        matters = np.repeat(self.present, self.n_states).astype(float)
-        return self._most_telling(self._strengths(None), matters, states, None, count, rng)
+    def first_round(self, states: IntArray, count: int) -> IntArray:
+        """The most telling duels [count, 4] before the first plan, of any arms in their states."""
+        rng = generator(Stream.SITTING, self.seed)
+        belief = self._strengths(None)
+        matters = self.present[:, None, None] * np.eye(self.n_states)
+        return self._most_telling(belief, matters, states, None, count, rng)
 
     def duels(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
-        """What to ask about `arms`, then, if more answers are wanted, about any: [D, 4]."""
+        """What to ask about `arms`, then, if more answers are wanted, about any arms: [D, 4]."""
         tree = super().duels(states, arms, epoch)
         further = self.answers - len(tree)
         if self.answers < self.budget or further <= 0 or self.preferences is None:
             return tree
-        rng = generator(Stream.FURTHER, self.seed, self.episode, epoch, edition=self.edition)
-        # The plan depends on a strength as often as it visits the arm-state.
-        matters = self._planned().occupancy.sum(axis=2).ravel()
+        rng = generator(Stream.FURTHER, self.seed, self.episode, epoch)
+        matters = self._importance(self.preferences)
         more = self._most_telling(self.preferences, matters, states, tree, further, rng)
         return np.concatenate([tree, more])
 
-    def telling(self, states: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-        """What would be asked if so many more answers were to come: [count, 4]."""
-        matters = self._planned().occupancy.sum(axis=2).ravel()
-        return self._most_telling(self.belief(), matters, states, None, count, rng)
+    def telling_duels(self, states: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """The duels [count, 4] whose answers would tell the plan most now."""
+        belief = self.belief()
+        return self._most_telling(belief, self._importance(belief), states, None, count, rng)
+
+    def _importance(self, belief: Preferences) -> FloatArray:
+        """How much the decisions of the present plan depend on strengths: [N, S, S]."""
+        return decisions.importance(self.planned(), self.known_dynamics(), belief, self.pays)
 
     def _most_telling(
         self,
@@ -216,9 +309,10 @@ class Dopl(Learner):
         count: int,
         rng: np.random.Generator,
     ) -> IntArray:
-        """Duels [count, 4] of present arms whose states are known.
+        """The most telling duels [count, 4] of present arms whose states are known.
 
-        matters: [M] how much is made of each arm-state;  asked: [D, 4] what is asked anyway
+        matters: [N, S, S] how much strengths matter (decisions.py)
+        asked: [D, 4] duels that are asked in any case
         """
         arms = np.flatnonzero(self.present & (states != UNKNOWN))
         if len(arms) < 2 or (belief.covariance is None and belief.common is None):
@@ -241,18 +335,12 @@ class Dopl(Learner):
             return super()._positions(states, arms, epoch)
         if belief.covariance is None and belief.common is None:
             return super()._positions(states, arms, epoch)
-        matters, keys = planned.occupancy.sum(axis=2).ravel(), self._duel_keys[epoch]
+        matters, keys = self._importance(belief), self._duel_keys[epoch]
         keys = keys[: pair_designs.keys_needed(len(arms))]
         codes = arms * self.n_states + states[arms]
-        V = belief.covariance
         if belief.common is not None:
             about = many_pairs.unknown(*_little_known(belief), matters, codes)
             pairs = many_pairs.informative_tree(about, keys)
-        elif self.edition == 1:
-            assert V is not None  # noqa: S101
-            towards = V[:, codes] * np.sqrt(matters[:, None])
-            strengths = belief.mean.ravel()[codes]
-            pairs = first_edition.informative(towards, V[np.ix_(codes, codes)], strengths, keys)
         else:
             pairs = choose(*_about(belief, matters, codes), keys)
         return pair_designs.shuffle_sides(pairs, keys)
@@ -261,22 +349,24 @@ class Dopl(Learner):
 def _about(
     belief: Preferences, matters: FloatArray, codes: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """What designs need to know of the arm-states `codes`: see pair_designs.most_telling."""
+    """The arguments of pair_designs.most_telling for the arm-states `codes`."""
     V = belief.covariance
     assert V is not None  # noqa: S101
-    towards = V[:, codes] * np.sqrt(matters)[:, None]
-    return towards.T @ towards, V[np.ix_(codes, codes)], belief.mean.ravel()[codes]
+    N, S, _ = matters.shape
+    towards = V[:, codes]
+    weighted = (matters @ towards.reshape(N, S, -1)).reshape(N * S, -1)
+    return towards.T @ weighted, V[np.ix_(codes, codes)], belief.mean.ravel()[codes]
 
 
 def _little_known(belief: Preferences) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """What many_pairs.unknown needs to know of all arm-states."""
+    """The arguments of many_pairs.unknown for all arm-states."""
     assert belief.common is not None  # noqa: S101
     sd = (belief.overestimate - belief.mean) / preferences.OPTIMISM
     return belief.common, sd.ravel() ** 2, belief.mean.ravel()
 
 
 def _spread(made: Plan, here: IntArray, n_arms: int) -> Plan:
-    """The plan of the arms `here` as one of all arms: those elsewhere are never visited."""
+    """The plan of the arms `here` as a plan of all arms: absent arms are never visited."""
 
     def among_all(part: FloatArray) -> FloatArray:
         whole = np.zeros((n_arms, *part.shape[1:]))
@@ -289,5 +379,6 @@ def _spread(made: Plan, here: IntArray, n_arms: int) -> Plan:
         occupancy=among_all(made.occupancy),
         index=among_all(made.index),
         advantage=among_all(made.advantage),
+        prices=None if made.prices is None else among_all(made.prices),
         start=np.concatenate([made.start[:1], biases.ravel()]),
     )

@@ -6,44 +6,74 @@ somebody belongs on it, depends on all of them at once: so whole truths are draw
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, logsumexp, softmax
+from scipy.special import expit, logit
 
-from dopl_core.learning import latent_classes as classes
-from dopl_core.learning.bandit import ACT, FloatArray, IntArray
-from dopl_core.learning.latent_classes import STRENGTHS, Classes
+from dopl_core.learning.bandit import ACT, WAIT, FloatArray, IntArray
+from dopl_core.learning.columns import Columns, category
+from dopl_core.learning.log_space import logsumexp, softmax
+from dopl_core.learning.moves import Explanation, Gradual, explanations
 from dopl_core.learning.preferences import Preferences
 
+SELECTION = "always helped"  # a column of who is always helped and who never
 PATTERNS = 8  # of states that help makes no difference in; with three states, all there are
 
 
 def moves(
     visits: IntArray,
-    groups: tuple[str, ...] | None,
+    columns: Columns | None,
     count: int,
     rng: np.random.Generator,
     idle: float = 0.0,
 ) -> FloatArray:
-    """Transitions [D, N, S, A, S'] drawn from the posterior that `latent_classes.rows` sums up.
+    """Transitions [D, N, S, A, S'] drawn from the posterior that `moves.rows` sums up.
+
+    Priors of rows are flat here, whether states are ordered or not: what help does is judged by
+    the moves, not by the belief that it does good.
 
     idle: how likely it seems beforehand of each state that help makes no difference in it. The more
     likely, the less do moves that came by luck pass for what help does.
     """
-    drawn = []
-    for still, some in _patterns(visits, groups, count, rng, idle):
+    drawn, columns = [], with_selection(visits, columns)
+    for still, some in _patterns(visits, columns, count, rng, idle):
         of = _row_of(still)
         n = _merged(visits, of)
-        found, shares, evidence = classes.fits(n, groups)
-        of_each = rng.multinomial(some, softmax(evidence))
-        for kind, share, few in zip(found, shares, of_each.tolist(), strict=True):
+        found = _explained(n, columns, still)
+        of_each = rng.multinomial(some, softmax([one.evidence for one in found]))
+        for one, few in zip(found, of_each.tolist(), strict=True):
             if few:
-                every = share if len(share) == len(n) else classes.shares_of(n.astype(float), kind)
-                drawn.append(_rows(n, kind, every, few, rng)[:, :, of])
+                drawn.append(one.draw(n.astype(float), few, rng)[:, :, of])
     return rng.permutation(np.concatenate(drawn)).reshape(count, *visits.shape)
+
+
+def with_selection(visits: IntArray, columns: Columns | None) -> Columns | None:
+    """The columns, and who is always helped and who never, where that is so for most arms.
+
+    Help is not given at random: arms that are always helped may differ from those that never are.
+    """
+    waited, helped = (visits[:, :, action].any(axis=(1, 2)) for action in (WAIT, ACT))
+    one_way = waited != helped
+    if 2 * one_way.sum() <= (waited | helped).sum() or not (one_way & helped).any():
+        return columns
+    texts = np.where(one_way, np.where(helped, "always", "never"), "")
+    others = () if columns is None else columns.each
+    return Columns((*others, category(SELECTION, texts.tolist())), len(visits))
+
+
+def _explained(n: IntArray, columns: Columns | None, still: NDArray[np.bool_]) -> list[Explanation]:
+    """Every explanation of the moves n [N, r, s], where help makes no difference in `still` [S].
+
+    If most arms are always or never helped, moves cannot tell what help does from who gets it. Then
+    only the regression is honest: in it both kinds differ by a shift that all states share, and of
+    which no more is known than its prior.
+    """
+    found = explanations(n, columns, actions=_actions_of(still))
+    honest = [one for one in found if isinstance(one, Gradual) and SELECTION in one.columns]
+    return list(honest or found)
 
 
 def _patterns(
     visits: IntArray,
-    groups: tuple[str, ...] | None,
+    columns: Columns | None,
     count: int,
     rng: np.random.Generator,
     idle: float,
@@ -56,9 +86,11 @@ def _patterns(
     if not idle:
         return [(np.zeros(S, dtype=bool), count)]
     each = np.concatenate([np.zeros((1, S), dtype=bool), np.eye(S, dtype=bool)])
-    evidence = [
-        logsumexp(classes.fits(_merged(visits, _row_of(still)), groups)[2]) for still in each
-    ]
+    evidence = []
+    for still in each:
+        n = _merged(visits, _row_of(still))
+        found = _explained(n, columns, still)
+        evidence.append(logsumexp([one.evidence for one in found]))
     chance = expit(np.array(evidence[1:]) - evidence[0] + logit(idle))
     drawn, often = np.unique(rng.random((count, S)) < chance, axis=0, return_counts=True)
     most = np.argsort(-often, kind="stable")[:PATTERNS]
@@ -73,39 +105,17 @@ def _row_of(still: NDArray[np.bool_]) -> IntArray:
     return np.asarray(own.ravel().cumsum() - 1)
 
 
+def _actions_of(still: NDArray[np.bool_]) -> IntArray:
+    """The action of each row [r]; a row of both is one without help."""
+    return np.array([a for alone in still for a in ((WAIT,) if alone else (WAIT, ACT))])
+
+
 def _merged(visits: IntArray, of: IntArray) -> IntArray:
     """Moves [n, r, s] by row, those of rows that are one taken together."""
     N, S = visits.shape[:2]
     n = np.zeros((of[-1] + 1, N, S), dtype=visits.dtype)
     np.add.at(n, of, visits.reshape(N, -1, S).transpose(1, 0, 2))
     return np.ascontiguousarray(n.transpose(1, 0, 2))
-
-
-def _rows(
-    n: IntArray, kind: Classes, share: FloatArray, count: int, rng: np.random.Generator
-) -> FloatArray:
-    """Rows [D, n, r, s] of all arms: first those of their classes, then their own about them."""
-    k = _pick(kind.strengths.T, count, rng)  # [D, r]
-    rows = np.arange(k.shape[1])
-    mean, variance = (part[k, :, rows].transpose(2, 0, 1, 3) for part in (kind.mean, kind.variance))
-    # The Dirichlet of the same mean and the same variance in all.
-    total = (mean * (1 - mean)).sum(axis=-1) / np.maximum(variance.sum(axis=-1), 1e-12) - 1
-    of_class = dirichlet(mean * np.maximum(total, 1e-3)[..., None], rng)  # [c, D, r, s]
-    c = _pick(share, count, rng)  # [D, n]
-    mine = of_class[c, np.arange(count)[:, None]]  # [D, n, r, s]
-    return dirichlet(STRENGTHS[k][:, None, :, None] * mine + n, rng)
-
-
-def _pick(chances: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
-    """Numbers [count, ...] drawn with chances [..., K] that sum to 1."""
-    up_to = chances.cumsum(axis=-1)[..., :-1]
-    return np.asarray((rng.random((count, *chances.shape[:-1], 1)) >= up_to).sum(axis=-1))
-
-
-def dirichlet(alpha: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Rows [..., s] drawn from Dirichlet distributions with parameters of the same shape."""
-    gamma = rng.standard_gamma(alpha) + 1e-300  # parameters near 0 may give nothing but zeros
-    return gamma / gamma.sum(axis=-1, keepdims=True)
 
 
 def strengths(belief: Preferences, count: int, rng: np.random.Generator) -> FloatArray:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dopl_core.learning import latent_classes as classes
+from dopl_core.learning import moves
 from dopl_core.learning.bandit import FloatArray, IntArray
+from dopl_core.learning.columns import Columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +45,23 @@ def paper(visits: IntArray, epochs: int, epsilon: float) -> Dynamics:
     return Dynamics(mean, sd, np.clip(mean - width, 0, 1), np.clip(mean + width, 0, 1))
 
 
-OPTIMISM = 1.0  # standard deviations that a box reaches to either side
+# Standard deviations that a box reaches to either side. Where states are ordered, the prior says
+# that help does good: that is reason enough to try it.
+OPTIMISM = 1.0
 
 
 def calibrated(
     visits: IntArray,
-    groups: tuple[str, ...] | None = None,
+    columns: Columns | None = None,
     rng: np.random.Generator | None = None,
+    *,
+    ordered: bool = False,
 ) -> Dynamics:
-    """Rows pooled over latent classes of arms, and boxes of a standard deviation."""
-    mean, variance = classes.rows(visits, groups, rng)
-    sd = np.sqrt(variance)
-    half = OPTIMISM * sd
+    """Rows averaged over explanations of the moves (moves.py).
+
+    Boxes reach a standard deviation to either side, or are points where states are ordered.
+    """
+    mean, variance = moves.rows(visits, columns, ordered=ordered, rng=rng)
+    sd = np.sqrt(np.maximum(variance, 0))
+    half = 0.0 if ordered else OPTIMISM * sd
     return Dynamics(mean, sd, np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1))

@@ -12,62 +12,31 @@ are this many arm-states, little is gained by averaging.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import expit
 
-from dopl_core.learning.bandit import FloatArray, IntArray
-from dopl_core.learning.counts import Table, summed
-from dopl_core.learning.strengths import (
-    SETTLED,
-    SPREADS,
-    USUAL,
-    log_prior,
-    onward,
-    prior_parts,
-    state_parts,
+from dopl_core.learning.bandit import FloatArray
+from dopl_core.learning.counts import Table
+from dopl_core.learning.large_systems import (
+    Graph,
+    System,
+    alone,
+    graph,
+    likelihood,
+    make_system,
+    perturbed,
+    prior_precision,
+    solve,
 )
+from dopl_core.learning.parts import state_parts
+from dopl_core.learning.spreads import SPREADS, Prior, log_prior, prior_parts, usual
+from dopl_core.learning.strengths import SETTLED, Answers, safe_share
 
 DRAWS = 32  # for the variances, in which only what duels tell of other arms is left to draws
 _PROBES = 4  # draws for the spreads, which are sums over all arm-states
-_AT_ONCE = 8  # columns that are solved together
+_AT_ONCE = 8  # draws that are solved together
 _ROUNDS = 20
 _LEAST = 1 / 64  # of a spread: arms that are all alike are told apart by no more
 _STEADY = 0.05  # spreads have settled when none changes by this share
-_CLOSE = 1e-3  # of a solution, relative
-_STEPS = 200
-_NONE = 1e-300
-
-
-class Graph(NamedTuple):
-    """The P pairs that were compared, and where their weights stand in a sparse matrix [M, M].
-
-    first, second: [P] codes;  pair: [E] that of each line of the table
-    starts, columns: of the matrix;  order: [2P] which of the pairs, each there twice, is where
-    """
-
-    first: IntArray
-    second: IntArray
-    pair: IntArray
-    starts: IntArray
-    columns: IntArray
-    order: IntArray
-
-
-class System(NamedTuple):
-    """K^-1 + L for N arms with S states.
-
-    weight: L = degree - weight, sparse [M, M];  degree: [N, S, 1]
-    residual, arm: variances in the prior K
-    own: [N, S, 1] the share of an arm-state's pull that its residual leaves;  shared: [N, 1] the
-    variance of an arm's part if it were all that is not known
-    """
-
-    weight: csr_array
-    degree: FloatArray
-    residual: float
-    arm: float
-    own: FloatArray
-    shared: FloatArray
 
 
 class Known(NamedTuple):
@@ -90,110 +59,6 @@ class Known(NamedTuple):
         return own + self.common @ (self.common.T @ columns)
 
 
-def graph(table: Table, size: int) -> Graph:
-    """Which of `size` arm-states were compared."""
-    first, second = np.minimum(table.winner, table.loser), np.maximum(table.winner, table.loser)
-    codes, pair = np.unique(first * size + second, return_inverse=True)
-    first, second = np.divmod(codes, size)
-    rows, columns = np.concatenate([first, second]), np.concatenate([second, first])
-    order = np.lexsort((columns, rows))
-    starts = np.concatenate([[0], np.bincount(rows, minlength=size).cumsum()])
-    return Graph(first, second, pair, starts, columns[order], order % len(codes))
-
-
-def likelihood(
-    table: Table, graph: Graph, theta: FloatArray, sureness: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """At theta [M]: how much each pair tells [P], and the gradient [M]; as in strengths.py."""
-    winner, loser, who, times = table
-    k = 1.0 if sureness is None else sureness[who]
-    F = expit(k * (theta[winner] - theta[loser]))
-    weight = summed(graph.pair, times * k**2 * F * (1 - F), len(graph.first))
-    pull = times * k * (1 - F)
-    return weight, summed(winner, pull, len(theta)) - summed(loser, pull, len(theta))
-
-
-def make_system(
-    graph: Graph, weight: FloatArray, shape: tuple[int, int], residual: float, arm: float
-) -> System:
-    """The system of pairs with weights [P]; residual, arm: variances."""
-    M = shape[0] * shape[1]
-    sparse = csr_array((weight[graph.order], graph.columns, graph.starts), shape=(M, M))
-    degree = summed(graph.first, weight, M) + summed(graph.second, weight, M)
-    degree = degree.reshape(*shape, 1)
-    own = 1 / (1 + residual * degree)
-    shared = arm / (1 + arm * (degree * own).sum(axis=1))
-    return System(sparse, degree, residual, arm, own, shared)
-
-
-def multiply(system: System, x: FloatArray) -> FloatArray:
-    """(K^-1 + L) x of columns [M, K]."""
-    by_arm = x.reshape(*system.degree.shape[:2], -1)
-    told = system.degree * by_arm + prior_precision(system, by_arm)
-    return told.reshape(x.shape) - system.weight @ x
-
-
-def prior_precision(system: System, by_arm: FloatArray) -> FloatArray:
-    """K^-1 x of columns [N, S, K]: of two variances, that of an arm's mean is S arm + residual."""
-    share = system.arm / (system.residual + by_arm.shape[1] * system.arm)
-    return (by_arm - share * by_arm.sum(axis=1, keepdims=True)) / system.residual
-
-
-def alone(system: System, b: FloatArray) -> FloatArray:
-    """The solution for columns b [M, K] if all other arms stood still, each arm on its own."""
-    by_arm = b.reshape(*system.degree.shape[:2], -1)
-    arm = system.shared * (system.own * by_arm).sum(axis=1)
-    return (system.own * (arm[:, None] + system.residual * by_arm)).reshape(b.shape)
-
-
-def solve(system: System, b: FloatArray, x: FloatArray) -> FloatArray:
-    """(K^-1 + L)^-1 b of columns [M, K], from x, by preconditioned conjugate gradients."""
-    parts = range(0, b.shape[1], _AT_ONCE)
-    at = [slice(start, start + _AT_ONCE) for start in parts]
-    return np.concatenate([_solve(system, b[:, part], x[:, part]) for part in at], axis=1)
-
-
-def _solve(system: System, b: FloatArray, x: FloatArray) -> FloatArray:
-    b = np.ascontiguousarray(b)
-    left = b - multiply(system, x)
-    nearer = alone(system, left)
-    enough = _CLOSE**2 * _products(b, alone(system, b))
-    size, x, towards = _products(left, nearer), x.copy(), nearer
-    for _ in range(_STEPS):
-        if (size <= enough).all():
-            break
-        moved = multiply(system, towards)
-        step = size / np.maximum(_products(towards, moved), _NONE)
-        x += step * towards
-        left -= step * moved
-        nearer = alone(system, left)
-        before, size = size, _products(left, nearer)
-        towards = nearer + size / np.maximum(before, _NONE) * towards
-    return x
-
-
-def _products(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Inner products [K] of columns."""
-    return np.asarray(np.einsum("mk,mk->k", x, y))
-
-
-def perturbed(
-    system: System, graph: Graph, weight: FloatArray, rng: np.random.Generator, count: int
-) -> FloatArray:
-    """Right-hand sides [M, count] whose solutions are draws of phi from N(0, (K^-1 + L)^-1)."""
-    N, S, _ = system.degree.shape
-    columns = []
-    for _ in range(count):
-        drawn = np.sqrt(system.arm) * rng.standard_normal((N, 1, 1))
-        drawn = drawn + np.sqrt(system.residual) * rng.standard_normal((N, S, 1))
-        told = np.sqrt(weight) * rng.standard_normal(len(weight))
-        column = prior_precision(system, drawn).ravel()
-        columns.append(
-            column + summed(graph.first, told, N * S) - summed(graph.second, told, N * S)
-        )
-    return np.stack(columns, axis=1)
-
-
 class StatesKnown(NamedTuple):
     """The state parts, averaged over their spread t: mean [S], covariance [S, S], weight [t]."""
 
@@ -207,18 +72,17 @@ def states_known(
     pull: FloatArray,
     solutions: FloatArray,
     told: FloatArray,
-    rise: FloatArray,
-    bend: float,
+    prior: Prior,
 ) -> StatesKnown:
     """Integrate phi out; solutions: [M, 1 + S] of the pull [M] and of told [M, S], L's by state."""
-    S = len(rise)
+    N, S, _ = system.degree.shape
     mine, moved = solutions[:, 0], solutions[:, 1:]
     of_states = _by_state(told, S) - told.T @ moved
     states = _by_state(pull[:, None], S)[:, 0] - told.T @ mine
     nothing = np.zeros((1, 1))
-    parts = state_parts(of_states[None, None], states[None, None], nothing, rise, bend)
+    parts = state_parts(of_states[None, None], states[None, None], nothing, prior)
     spreads = np.sqrt([system.residual, system.arm])
-    log = parts.log[0, 0] + log_prior(_with_states(spreads), S)
+    log = parts.log[0, 0] + log_prior(_with_states(spreads), (N, S), small=prior.small)
     weight = np.exp(log - log.max())
     weight /= weight.sum()
     means = parts.mean[0, 0]
@@ -234,40 +98,77 @@ def _by_state(columns: FloatArray, n_states: int) -> FloatArray:
 
 
 def better_spreads(
-    system: System, mean: FloatArray, varied: FloatArray, weight: FloatArray
+    system: System,
+    mean: FloatArray,
+    varied: FloatArray,
+    weight: FloatArray,
+    prior: Prior,
+    missing: FloatArray,
 ) -> FloatArray:
     """A step of Newton's method for the log spreads of residual and arm part [2].
 
     mean: [M] of phi;  varied: columns [M, .], whose sums of squares make up what its variance is
     beside that of each arm alone;  weight: [t] of the spreads of the state part
-
-    K has two variances: that of an arm's mean (times sqrt S), and that of what is left.
+    missing: [2] what `flattening` adds to the slope of the log evidence
     """
     N, S, _ = system.degree.shape
     spreads = np.sqrt([system.residual, system.arm])
-    sizes = np.array([N, N * (S - 1)], dtype=float)
-    variance = np.array([system.residual + S * system.arm, system.residual])
-    known = _squares(mean[:, None], S) / variance
-    unknown = (_squares(varied, S) + _squares_alone(system)) / variance
-    slope = 0.5 * (known + unknown - sizes)
-    told = np.clip(sizes - unknown, 0, sizes)  # how many of them the duels have told
-    # How the log variances change with the log spreads.
-    change = 2 * np.array([[system.residual, S * system.arm], [system.residual, 0.0]])
-    change /= variance[:, None]
-    information = 0.5 * told**2 / np.maximum(sizes, 1)
-    gradient = change.T @ slope + _prior_slope(spreads, weight, S)
-    curvature = change.T @ (information[:, None] * change) + _PRIOR_CURVATURE * np.eye(2)
+    root = np.linalg.inv(np.linalg.cholesky(system.K))
+    # Second moments [S, S] of arms, in units of the prior.
+    known, unknown = (root @ _squares(x, S) @ root.T for x in (mean[:, None], varied))
+    unknown = unknown + root @ system.own.sum(axis=0) @ root.T
+    values, vectors = np.linalg.eigh(N * np.eye(S) - unknown)
+    told = (vectors * np.clip(values, 0, N)) @ vectors.T  # how many arms the duels have told
+    # How K changes with the log spreads, in the same units.
+    by_spread = np.array([2 * system.residual * system.within, np.full((S, S), 2 * system.arm)])
+    changes = root @ by_spread @ root.T
+    slope = 0.5 * np.einsum("kij,ij->k", changes, known + unknown - N * np.eye(S))
+    gradient = slope + _prior_slope(spreads, weight, (N, S), prior) + missing
+    curvature = 0.5 / N * np.einsum("kij,jl,mln,ni->km", changes, told, changes, told)
+    curvature += _PRIOR_CURVATURE * np.eye(2)
     step = np.clip(np.linalg.solve(curvature, gradient), -np.log(2), np.log(2))
     return np.clip(spreads * np.exp(step), _LEAST, SPREADS[-1])
+
+
+def flattening(
+    answers: Answers,
+    system: System,
+    theta: FloatArray,
+    phi: FloatArray,
+    drawn: FloatArray,
+    common: FloatArray,
+    told: FloatArray,
+) -> FloatArray:
+    """What the slope [2] of the log evidence in the log spreads has beside that of an expansion.
+
+    Larger spreads move strengths apart, where answers have less curvature (strengths.correction).
+    drawn: draws of phi [M, .];  common: [M, S] what varies with the state parts, in units of their
+    posterior;  told: [M, S] the curvature by state, in these units
+    """
+    S = system.degree.shape[1]
+    pull = prior_precision(system, phi.reshape(-1, S, 1))
+    residuals, arms = system.residual * system.within @ pull, system.arm * np.ones((S, S)) @ pull
+    changes = 2 * np.concatenate([residuals, arms], axis=2)
+    right = prior_precision(system, changes).reshape(-1, 2)
+    moved = solve(system, right, np.zeros_like(right))
+    moved = moved - common @ (told.T @ moved)  # d theta / d log spread
+    table, sureness = answers.counts.table(), answers.sureness
+    k = 1.0 if sureness is None else sureness[table.who]
+    variance = ((drawn[table.winner] - drawn[table.loser]) ** 2).mean(axis=1)
+    F = expit(k * (theta[table.winner] - theta[table.loser]))
+    change = table.times * k**3 * F * (1 - F) * (1 - 2 * F) * variance
+    return np.asarray(-0.5 * change @ (moved[table.winner] - moved[table.loser]))
 
 
 _PRIOR_CURVATURE = 3.0  # of log_prior in the log of a spread; about, for it is not concave
 
 
-def _prior_slope(spreads: FloatArray, weight: FloatArray, n_states: int) -> FloatArray:
+def _prior_slope(
+    spreads: FloatArray, weight: FloatArray, shape: tuple[int, int], prior: Prior
+) -> FloatArray:
     """The slope [2] of the log prior in the log spreads of residual and arm part."""
     around = spreads * np.exp(0.01 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]]))
-    log = log_prior(_with_states(around), n_states) @ weight
+    log = log_prior(_with_states(around), shape, small=prior.small) @ weight
     return np.array([log[0] - log[1], log[2] - log[3]]) / 0.02
 
 
@@ -278,69 +179,67 @@ def _with_states(spreads: FloatArray) -> FloatArray:
 
 
 def _squares(columns: FloatArray, n_states: int) -> FloatArray:
-    """Sums of squares [2]: of arms' means, times sqrt S, and of what is left."""
+    """Sums of products [S, S] of an arm's states, over arms and columns [M, .]."""
     by_arm = columns.reshape(-1, n_states, columns.shape[1])
-    means = float((by_arm.sum(axis=1) ** 2).sum()) / n_states
-    return np.array([means, float((columns**2).sum()) - means])
-
-
-def _squares_alone(system: System) -> FloatArray:
-    """Expected sums of squares [2] of phi if all other arms stood still, about its mean."""
-    own, shared, S = system.own[:, :, 0], system.shared[:, 0], system.own.shape[1]
-    residuals = system.residual * float(own.sum())
-    means = (residuals + float((shared * own.sum(axis=1) ** 2).sum())) / S
-    total = residuals + float((shared[:, None] * own**2).sum())
-    return np.array([means, total - means])
+    return np.asarray(np.einsum("nik,njk->ij", by_arm, by_arm))
 
 
 def settled(
-    table: Table,
+    answers: Answers,
     shape: tuple[int, int],
-    rise: FloatArray,
-    bend: float,
+    prior: Prior,
     rng: np.random.Generator,
     *,
     theta: FloatArray,
     spreads: FloatArray,
-    sureness: FloatArray | None = None,
-    careful: bool = True,
 ) -> Known:
     """Strengths by Newton's method from theta [M], spreads [2] of residual and arm part with it.
 
-    The same random numbers perturb every round, so that all that changes is what is known.
-    careful: as in strengths.py
+    The same random numbers perturb every round, so only what is known changes.
     """
-    (N, S), seeds = shape, rng.integers(1 << 62, size=2)
+    (N, S), table, seeds = shape, answers.counts.table(), rng.integers(1 << 62, size=2)
     compared = graph(table, N * S)
     of_state = np.tile(np.eye(S), (N, 1))  # [M, S]
     solutions = np.zeros((N * S, 1 + S + _PROBES))
     for turn in range(_ROUNDS):
-        weight, gradient = likelihood(table, compared, theta, sureness)
-        system = make_system(compared, weight, shape, *spreads**2)
+        weight, gradient = likelihood(table, compared, theta, answers.sureness)
+        system = make_system(compared, weight, shape, spreads, prior.root)
         degree = system.degree.ravel()
         pull = gradient + degree * theta - system.weight @ theta
         told = degree[:, None] * of_state - system.weight @ of_state
         probes = perturbed(system, compared, weight, np.random.default_rng(seeds[0]), _PROBES)
         solutions = solve(system, np.column_stack([pull, told, probes]), solutions)
-        states = states_known(system, pull, solutions[:, : 1 + S], told, rise, bend)
+        states = states_known(system, pull, solutions[:, : 1 + S], told, prior)
         moved, drawn = solutions[:, 1 : 1 + S], solutions[:, 1 + S :]
         root = _root(states.covariance)
         phi = solutions[:, 0] - moved @ states.mean
         others = alone(system, system.weight @ drawn) / np.sqrt(_PROBES)
         varied = np.column_stack([others, moved @ root])
-        before, spreads = spreads, better_spreads(system, phi, varied, states.weight)
-        change = phi + np.tile(states.mean, N) - theta
-        start, theta = theta, theta + change
+        common = (of_state - moved) @ root
+        missing = flattening(answers, system, theta, phi, drawn, common, told @ root)
+        before, spreads = (
+            spreads,
+            better_spreads(system, phi, varied, states.weight, prior, missing),
+        )
+        step = phi + np.tile(states.mean, N) - theta
         steady = np.abs(np.log(spreads / before)).max() < _STEADY
-        if steady and np.abs(change).max() < SETTLED:
+        if steady and np.abs(step).max() < SETTLED:
+            theta = theta + step
             break
-        if careful:
-            theta = onward(start, theta, table, sureness, first=turn == 0)
-    common = (of_state - moved) @ root
+        share = safe_share(step, answers)
+        # A start from which the first step is not safe is worse than none.
+        forget = share < 1 and turn == 0 and theta.any()
+        theta = np.zeros_like(theta) if forget else theta + share * step
     rng = np.random.default_rng(seeds[1])
     own = variances(system, compared, weight, rng)
-    within = (np.sqrt(system.shared)[:, None] * system.own).ravel()
-    return Known(theta, own + (common**2).sum(axis=1), common, within, spreads, system)
+    return Known(theta, own + (common**2).sum(axis=1), common, _within(system), spreads, system)
+
+
+def _within(system: System) -> FloatArray:
+    """What an arm's states have in common [M]: the greatest part of their covariance."""
+    values, vectors = np.linalg.eigh(system.own)
+    leading = vectors[:, :, -1] * np.sign(vectors[:, :, -1].sum(axis=1, keepdims=True))
+    return np.asarray((np.sqrt(values[:, -1:]) * leading).ravel())
 
 
 def variances(
@@ -350,8 +249,7 @@ def variances(
 
     Only the second part is left to draws (Papandreou and Yuille, 2011, call it Rao-Blackwell).
     """
-    shared = system.shared[:, None] * system.own**2
-    alone_variance = (system.residual * system.own + shared).ravel()
+    alone_variance = np.diagonal(system.own, axis1=1, axis2=2).ravel()
     added = np.zeros(len(alone_variance))
     for _ in range(DRAWS // _AT_ONCE):
         b = perturbed(system, graph, weight, rng, _AT_ONCE)
@@ -367,47 +265,34 @@ def _root(covariance: FloatArray) -> FloatArray:
 
 
 def known(
-    table: Table,
+    answers: Answers,
     shape: tuple[int, int],
-    rise: FloatArray,
-    bend: float,
+    prior: Prior,
     rng: np.random.Generator,
     warm: dict[str, FloatArray] | None = None,
-    sureness: FloatArray | None = None,
-    *,
-    careful: bool = True,
 ) -> Known:
-    """What is known of the strengths from the duels in a table, be there any or none."""
-    if len(table.times) == 0:
-        return before_answers(shape, rise, bend)
+    """What is known of the strengths, with answers or without."""
+    if len(answers.counts.table().times) == 0:
+        return before_answers(shape, prior)
     warm = warm or {}
     theta = warm.get("theta", np.zeros(shape[0] * shape[1]))
-    spreads = warm.get("spreads", np.full(2, USUAL / np.sqrt(3)))
-    return settled(
-        table,
-        shape,
-        rise,
-        bend,
-        rng,
-        theta=theta,
-        spreads=spreads,
-        sureness=sureness,
-        careful=careful,
-    )
+    spreads = warm.get("spreads", np.full(2, usual(shape[0]) / np.sqrt(3)))
+    return settled(answers, shape, prior, rng, theta=theta, spreads=spreads)
 
 
-def before_answers(shape: tuple[int, int], rise: FloatArray, bend: float) -> Known:
-    """The prior, as strengths.prior has it."""
+def before_answers(shape: tuple[int, int], prior: Prior) -> Known:
+    """The prior, as strengths.before_answers has it."""
     N, S = shape
-    mean, state, arm, residual = prior_parts(rise, bend)
+    mean, state, arm, residual = prior_parts(shape, prior)
     none = np.empty(0, dtype=np.int64)
     nothing = graph(Table(none, none, none, np.empty(0)), N * S)
-    system = make_system(nothing, np.empty(0), shape, residual, arm)
-    variance = state.diagonal() + arm + residual
-    within = np.full(N * S, np.sqrt(arm))
-    spreads = np.full(2, USUAL / np.sqrt(3))
+    spreads = np.sqrt([residual, arm])
+    system = make_system(nothing, np.empty(0), shape, spreads, prior.root)
+    variance = state.diagonal() + system.K.diagonal()
+    spreads = np.full(2, usual(N) / np.sqrt(3))
     common = np.tile(_root(state), (N, 1))
-    return Known(np.tile(mean, N), np.tile(variance, N), common, within, spreads, system)
+    known = np.tile(mean, N), np.tile(variance, N)
+    return Known(*known, common, _within(system), spreads, system)
 
 
 def about(

@@ -1,13 +1,12 @@
-"""Learners: they say whom to activate and what to ask, are told answers and moves, and plan.
+"""The interface of a learner: everything that a study, a page or a simulation asks of one.
 
-A learner never asks anybody anything, so a click in a browser and a simulated answer take the same
-road. Everything random in epoch h of episode k is a function of (seed, k, h): any epoch can be
-rebuilt, and a learner is its counts and its last plan.
+A learner never asks anybody anything, so a click in a browser and a simulated answer are handled
+by the same code. Everything random in epoch h of episode k is a function of (seed, k, h). So any
+epoch can be rebuilt, and the state of a learner is its counts and its last plan.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,50 +14,77 @@ from numpy.typing import ArrayLike, NDArray
 from dopl_core.learning import pair_designs
 from dopl_core.learning.bandit import (
     UNKNOWN,
+    Arrays,
     FloatArray,
     IntArray,
+    Pays,
     check_budget,
     check_choice,
+    check_duels,
+    check_epoch,
+    check_places,
     check_states,
+    in_states,
 )
-from dopl_core.learning.counts import Counts
+from dopl_core.learning.columns import Columns
+from dopl_core.learning.counts import Counts, add_moves
+from dopl_core.learning.dynamics import Dynamics
+from dopl_core.learning.estimates import Estimates
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import Plan
-from dopl_core.learning.streams import EDITION, Stream, generator
+from dopl_core.learning.planning.ranking import rank
+from dopl_core.learning.preferences import Preferences
+from dopl_core.learning.sharing import Ledger, Sharing, ledger, pick
+from dopl_core.learning.state_arrays import pack, unpack
+from dopl_core.learning.streams import Stream, generator
 
-Rows = Callable[[slice], FloatArray]  # gives those of a matrix
 Ties = Literal["advantage", "paper"]
 
+_COUNTS = ("visits", "duels.at", "duels.times")  # the part of a state that was counted
 
-@dataclass(frozen=True, eq=False)
-class Estimates:
-    """What a learner holds to be true, for comparing with the truth; None where it holds nothing.
 
-    transitions: [N, S, A, S'];  preferences: gives rows of F, [., M];  rewards: [N, S], less that
-    of `reference` where there is one;  ranks_by: which index its order is to be compared with
-    """
-
-    transitions: FloatArray | None = None
-    preferences: Rows | None = None
-    rewards: FloatArray | None = None
-    reference: int | None = None
-    ranks_by: Literal["lp", "whittle"] = "lp"
+class UnsupportedError(ValueError):
+    """The learner cannot do what it was asked to do."""
 
 
 class Learner:
-    """The flow of Algorithm 1 and the counts it gathers; how to plan is each learner's own.
+    """The flow of Algorithm 1 and the counts that it gathers. A learner implements `make_plan`.
 
-    A learner is told things in two ways only: `count_duels` and `count_moves`.
+    The flow: `first_round` before the first plan; `replan` begins an episode; then in each epoch
+    `activate`, `draw_lots` and `duels`. `standing` and `telling_duels` change nothing.
+    A learner is told things in three ways: `count_duels`, `count_moves` and `adapt`.
+    Beliefs: the attributes below, `rewards`, `belief`, `draw_moves`, `draw_strengths`, `sureness`,
+    `which_columns`.
+    `state` and `restore` save and continue it. What it cannot do raises UnsupportedError.
 
-    visits: [N, S, A, S'] moves seen;  counts: of duels between the M arm-states
-    priority: [N, S] rank of each arm-state in the present plan; equal ranks are equal
-    tie_keys: [H, N] the lot of each arm in each epoch of this episode
-    present: [N] whom plans, lists and duels are about; estimates are about all arms there ever were
-    edition: of the random streams and the maths (streams.py)
+    n_arms N, n_states S, budget B, horizon H, seed;  episode: the present one, 0 before any plan
+    visits: [N, S, A, S'] moves seen;  counts: of duels between the M = N * S arm-states
+    present: [N] the arms that plans, lists and duels are about; estimates cover all arms ever known
+    plan: of the present episode, None before the first one
+    priority: [N, S] rank of each arm-state in the present plan; equal ranks are tied
+    tie_keys: [H, N] random keys that break ties in each epoch of this episode
+    dynamics, preferences: beliefs that the present plan was made from; None if there are none
+    has_posterior: whether these are honest posteriors that `belief` and the draws are taken from
+    pays: who earns the reward of a state, "all" arms or the "active" ones
+    answers: wanted in an epoch, if more than B-1;  by_lot: places of the B that are drawn by lot
+    ledger: of places shared out among groups;  caps: [N] largest share of epochs with help
+    groups, columns: [N] the kind of each arm in the owner's words, and what else is known of it
+    weigh_annotators: whether answers are weighted by how sure each annotator is
+    tell: called with the name of each step while a plan is made
     """
 
     plan: Plan | None = None
-    tell: Callable[[str], None] = staticmethod(lambda step: None)  # how far a plan is
+    dynamics: Dynamics | None = None
+    preferences: Preferences | None = None
+    pays: Pays = "all"
+    answers = 0
+    by_lot = 0
+    ledger: Ledger | None = None
+    caps: FloatArray | None = None
+    groups: tuple[str, ...] | None = None
+    columns: Columns | None = None
+    weigh_annotators = False
+    tell: Callable[[str], None] = staticmethod(lambda step: None)
 
     def __init__(
         self,
@@ -70,7 +96,6 @@ class Learner:
         seed: int = 0,
         design: str = "star",
         ties: Ties = "advantage",
-        edition: int = EDITION,
     ) -> None:
         check_budget(budget, n_arms)
         if horizon < 1:
@@ -79,28 +104,65 @@ class Learner:
         check_choice("ties", ties, get_args(Ties))
         self.n_arms, self.n_states, self.budget = n_arms, n_states, budget
         self.horizon, self.seed, self.design, self.ties = horizon, seed, design, ties
-        self.edition = edition
-        self.answers = 0  # wanted in an epoch, where that is more than B-1
-        self.by_lot = 0  # of the B places, those that `draw_lots` fills
         self.episode = 0
         self.visits = np.zeros((n_arms, n_states, 2, n_states), dtype=np.int64)
         self.counts = Counts(n_arms * n_states)
         self.present = np.ones(n_arms, dtype=bool)
-        self._adapted = edition > 1
         self._arms = np.arange(n_arms)
 
-    def adapt(self, present: NDArray[np.bool_], budget: int) -> None:
-        """From the next plan on: who is present [N'], and how many can be helped.
+    # --- what a learner is told
 
-        Arms that are new come last. Arms keep their numbers, whether they are there or not.
+    def adapt(
+        self,
+        present: NDArray[np.bool_],
+        budget: int,
+        *,
+        answers: int | None = None,
+        by_lot: int | None = None,
+        weigh_annotators: bool | None = None,
+        groups: tuple[str, ...] | None = None,
+        columns: Columns | None = None,
+        sharing: Sharing | None = None,
+        caps: FloatArray | None = None,
+        lists: Sequence[IntArray] = (),
+    ) -> None:
+        """Change what holds from the next plan on; a setting that is None stays as it is.
+
+        present: [N'] which arms are there; new arms come last, and every arm keeps its number
+        sharing, caps: None for no floors, no limits;  lists: of the episode that ends
+        groups, columns: [N'] a learner may ignore them
         """
-        check_budget(budget, int(present.sum()))
-        if len(present) < self.n_arms:
-            raise ValueError(f"{len(present)} arms given: {self.n_arms} are known, and stay known")
-        changes = budget != self.budget or not np.array_equal(present, self.present)
-        self._adapted = self._adapted or changes
+        check_places(present, self.n_arms, budget, by_lot)
+        further = answers is not None and answers >= budget
+        self._check_support(present, budget, further, weigh_annotators)
+        groups = groups or self.groups
+        if groups is not None and len(groups) != len(present):
+            raise ValueError(f"groups: {len(groups)} given, one for each of {len(present)} arms")
         self._grow(len(present))
+        before = self.ledger and self.ledger.after(lists, self.budget)
+        self.ledger, self.caps = ledger(sharing, before), caps
         self.present, self.budget = present.copy(), budget
+        self.groups, self.columns = groups, columns or self.columns
+        self.answers = self.answers if answers is None else answers
+        self.by_lot = self.by_lot if by_lot is None else by_lot
+        if weigh_annotators is not None:
+            self.weigh_annotators = weigh_annotators
+
+    def _check_support(
+        self,
+        present: NDArray[np.bool_],
+        budget: int,
+        further: bool | None = None,
+        weigh_annotators: bool | None = None,
+    ) -> None:
+        """Refuse settings that this learner cannot follow; further: more than B-1 answers."""
+        if further:
+            self._cannot(f"ask for more than {budget - 1} answers in an epoch, the budget less 1")
+        if weigh_annotators:
+            self._cannot("weight answers by annotator")
+
+    def _cannot(self, what: str) -> NoReturn:
+        raise UnsupportedError(f"{type(self).__name__} cannot {what}")
 
     def _grow(self, n_arms: int) -> None:
         N, S, new = self.n_arms, self.n_states, n_arms - self.n_arms
@@ -110,13 +172,19 @@ class Learner:
         self.counts.grow(n_arms * S)
         self.n_arms, self._arms = N + new, np.arange(N + new)
 
+    # --- the flow
+
     def make_plan(self) -> Plan:
         """The plan for the next episode, from the counts so far."""
         raise NotImplementedError
 
     def replan(self) -> None:
-        """Begin the next episode: plan, and draw its luck."""
+        """Begin the next episode: plan, and draw its random numbers."""
+        self.ledger = self.ledger and self.ledger.planned(self.budget, self.present, self.caps)
         self._begin(self.make_plan(), self.episode + 1)
+
+    def without_new_answers(self) -> "Learner | None":
+        """With the plan that it would have made without the newest answers; None if not known."""
 
     def _begin(self, plan: Plan, episode: int) -> None:
         self.plan, self.episode = plan, episode
@@ -127,78 +195,95 @@ class Learner:
 
     def _draw(self, stream: Stream, width: int) -> FloatArray:
         """Uniform numbers [H, width] for the epochs of this episode."""
-        rng = generator(stream, self.seed, self.episode, edition=self.edition)
-        return rng.random((self.horizon, width))
+        return generator(stream, self.seed, self.episode).random((self.horizon, width))
 
     def _merits(self, plan: Plan) -> tuple[FloatArray, ...]:
-        """What decides [N, S], and what decides among equals, before the lot does.
+        """What arm-states are ranked by [N, S], then what breaks ties; the rest is by lot.
 
         Where acting and waiting are worth the same, a vertex of the ELP acts in some states and
-        waits in others just like them; so since edition 2 the advantage alone is asked.
+        waits in others just like them. So the advantage alone decides, unless ties="paper".
         """
-        if self.ties == "paper":
-            return (plan.index,)
-        return (plan.advantage,) if self.edition > 1 else (plan.index, plan.advantage)
+        return (plan.index if self.ties == "paper" else plan.advantage,)
 
-    def activate(self, states: IntArray, epoch: int, where: FloatArray | None = None) -> IntArray:
-        """The arms to help in an epoch of this episode, in order; among equals by lot.
+    def activate(
+        self,
+        states: IntArray,
+        epoch: int,
+        where: FloatArray | None = None,
+        eligible: NDArray[np.bool_] | None = None,
+        lists: Sequence[IntArray] = (),
+    ) -> IntArray:
+        """The arms to help in an epoch of this episode, in order; ties are broken at random.
 
-        B of them, less those whose places are drawn by lot (`draw_lots`).
-        states: [N] where all arms are, UNKNOWN where that is not known;  epoch: from 0
-        where: [N, S] the chances of where each of them is; needed if some are unknown
+        B of them, less the places that are drawn by lot (`draw_lots`); all, if fewer are eligible.
+        states: [N] of all arms;  epoch: from 0;  where: [N, S] probability of each state; needed
+        if some states are UNKNOWN;  eligible: [N], None for all;  lists: of this episode so far
         """
-        self._check_epoch(epoch)
+        self.planned()
+        check_epoch(epoch, self.episode, self.horizon)
         if where is None and self.present.all():
             states = check_states(states, self.n_arms, self.n_states)
             priority = self.priority[self._arms, states]
         else:
             priority = self.standing(states, where)
         score = priority + self.tie_keys[epoch]
+        if eligible is not None or self.ledger is not None:
+            may, places = self._may(eligible), self.budget - self.by_lot
+            return pick(score, may, places, self.ledger, lists, self.budget)
         others = self.n_arms - self.budget + self.by_lot
         chosen = score.argpartition(others)[others:]
         chosen.sort()
         return chosen
 
-    def draw_lots(self, chosen: IntArray, epoch: int) -> IntArray:
-        """Who gets the places drawn by lot, in order: any who are present and not `chosen`.
+    def _may(self, eligible: NDArray[np.bool_] | None) -> IntArray:
+        """The arms that are present and eligible."""
+        return np.flatnonzero(self.present if eligible is None else self.present & eligible)
 
-        Where they are, or whether that is known, makes no difference, so that those drawn and those
-        not drawn differ by chance alone.
+    def draw_lots(
+        self, chosen: IntArray, epoch: int, eligible: NDArray[np.bool_] | None = None
+    ) -> IntArray:
+        """The arms that get the places drawn by lot, in order: eligible and not `chosen`.
+
+        Their states make no difference: arms drawn and arms not drawn differ by chance alone.
         """
         if not self.by_lot:
             return np.empty(0, dtype=np.int64)
-        rng = generator(Stream.LOTS, self.seed, self.episode, epoch, edition=self.edition)
-        others = np.setdiff1d(np.flatnonzero(self.present), chosen)
-        return np.sort(rng.choice(others, self.by_lot, replace=False))
+        rng = generator(Stream.LOTS, self.seed, self.episode, epoch)
+        others = np.setdiff1d(self._may(eligible), chosen)
+        return np.sort(rng.choice(others, min(self.by_lot, len(others)), replace=False))
 
     def standing(self, states: IntArray, where: FloatArray | None = None) -> FloatArray:
-        """How urgent help is [N] before any lot is drawn, by expectation; the absent come last."""
+        """The expected urgency of help [N], before ties are broken; absent arms come last."""
         states = check_states(states, self.n_arms, self.n_states, unknown=True)
         unknown = states == UNKNOWN
         if where is None:
             if (unknown & self.present).any():
-                raise ValueError("some states are unknown: say where these arms may be")
+                raise ValueError("some states are unknown: pass `where`, their probabilities")
             where = np.zeros((self.n_arms, self.n_states))
         where = np.where(unknown[:, None], where, states[:, None] == np.arange(self.n_states))
-        merits = [(where * merit).sum(axis=1) for merit in self._merits(self._planned())]
+        merits = [(where * merit).sum(axis=1) for merit in self._merits(self.planned())]
         return np.where(self.present, rank(*merits), -np.inf)
 
     def duels(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
         """What to ask about `arms`: [D, 4] left arm, left state, right arm, right state.
 
-        Pairs that connect all of them whose state is known: B-1 if it is known of all.
+        The pairs connect all arms whose state is known: B-1 pairs if all are.
         """
         known = arms[states[arms] != UNKNOWN]
         if len(known) < 2:
             return np.empty((0, 4), dtype=np.int64)
         return in_states(known[self._positions(states, known, epoch)], states)
 
-    def sitting(self, states: IntArray, count: int) -> IntArray:
-        """What to ask before the first plan: [count, 4], pairs by lot of arms in their states."""
-        rng = generator(Stream.SITTING, self.seed, edition=self.edition)
+    def first_round(self, states: IntArray, count: int) -> IntArray:
+        """What to ask before the first plan: [count, 4], random pairs of arms in their states."""
+        rng = generator(Stream.SITTING, self.seed)
         arms = np.flatnonzero(self.present & (states != UNKNOWN))
         pairs = [rng.choice(arms, 2, replace=False) for _ in range(count if len(arms) > 1 else 0)]
         return in_states(np.array(pairs, dtype=np.int64).reshape(-1, 2), states)
+
+    def telling_duels(self, states: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """The duels [count, 4] whose answers would tell the plan most now."""
+        self._cannot("say which duels tell most")
 
     def _positions(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
         """Which of `arms` meet, as positions [D, 2], left and right."""
@@ -212,149 +297,104 @@ class Learner:
     ) -> None:
         """Count answers to duels [D, 4].
 
-        credit: [D] 1 where the left has won, 0 where the right has, 0.5 for a tie
-        times: [D] or one for all: how often, and -1 to take an answer back
-        who: [D] or one for all: who said so, by number
+        credit: [D] 1 if the left side won, 0 if the right side won, 0.5 for a tie
+        times, who: [D] or one for all: how often (-1 takes back), the number of the annotator
         """
         duels, credit = np.asarray(duels, dtype=np.int64).reshape(-1, 4), np.asarray(credit)
-        self._check_duels(duels, credit)
+        check_duels(duels, credit, self.n_arms, self.n_states)
         left, right = (duels[:, ::2] * self.n_states + duels[:, 1::2]).T
-        won, lost = credit > 0, credit < 1
-        winner, loser = np.where(won, left, right), np.where(won, right, left)
-        share = np.where(won, credit, 1.0)
-        self.counts.add(winner, loser, times * share, who)
-        tied = won & lost
-        if tied.any():
-            times, who = (np.broadcast_to(x, tied.shape)[tied] for x in (times, who))
-            self.counts.add(right[tied], left[tied], times * (1 - credit[tied]), who)
+        self.counts.add_answers(left, right, credit, times, who)
 
     def count_moves(
         self, states: IntArray, helped: IntArray, next_states: IntArray, times: int = 1
     ) -> None:
-        """Count the moves of all arms in an epoch: states, 1 where helped, next states, all [N].
+        """Count the moves of all arms in an epoch: states, 1 if helped, next states, all [N].
 
-        Or of many epochs at once, all [E, N]. Where a state is UNKNOWN, no move is counted.
-        times: -1 to take moves back that were counted wrongly
+        Or of many epochs at once, all [E, N]. If a state is UNKNOWN, no move is counted.
+        times: -1 takes back moves that were wrong
         """
         sizes = self.n_arms, self.n_states
         states = check_states(states, *sizes, unknown=True)
         next_states = check_states(next_states, *sizes, "next states", unknown=True)
-        arms = np.broadcast_to(self._arms, states.shape)
-        known = (states != UNKNOWN) & (next_states != UNKNOWN)
-        if known.all():
-            moves = (arms, states, helped, next_states)
-        else:
-            moves = (arms[known], states[known], np.asarray(helped)[known], next_states[known])
-        if states.ndim == 1:
-            self.visits[moves] += times
-        else:
-            np.add.at(self.visits, moves, times)
+        add_moves(self.visits, states, helped, next_states, times)
+
+    # --- what a learner believes
+
+    def planned(self) -> Plan:
+        """The plan of the present episode, for a caller that needs one."""
+        if self.plan is None:
+            raise ValueError("there is no plan yet: call replan() to begin the first episode")
+        return self.plan
+
+    def known_dynamics(self) -> Dynamics:
+        """The dynamics that the present plan was made from, for a caller that needs them."""
+        self.planned()
+        if self.dynamics is None:
+            self._cannot("say how arms move")
+        return self.dynamics
+
+    @property
+    def has_posterior(self) -> bool:
+        return False
+
+    def rewards(self) -> FloatArray:
+        """The rewards [N, S, A] that the present plan was made with."""
+        self._cannot("say what rewards its plan was made with")
+
+    def belief(self) -> Preferences:
+        """The strengths that the present plan was made with, with their covariance."""
+        self._cannot("give a posterior of strengths")
+
+    def draw_moves(self, count: int, rng: np.random.Generator, idle: float = 0.0) -> FloatArray:
+        """Transitions [count, N, S, A, S'] drawn from the posterior.
+
+        idle: prior probability, for each state, that help makes no difference in it
+        """
+        self._cannot("draw transitions from a posterior")
+
+    def draw_strengths(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Strengths [count, N, S] drawn from the posterior."""
+        self._cannot("draw strengths from a posterior")
+
+    def sureness(self) -> FloatArray:
+        """How sure each annotator is [W], 1 is usual; empty if the learner does not estimate it."""
+        return np.empty(0)
+
+    def which_columns(self) -> dict[str, float]:
+        """The posterior probability that each column explains moves; empty if not estimated."""
+        return {}
 
     def estimates(self) -> Estimates:
-        """What the present plan was made from."""
+        """What the present plan was made from, to compare with the truth."""
         return Estimates()
 
+    # --- saving and continuing
+
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything the learner is, as plain arrays: restored, it goes on to the bit."""
-        counts = {
-            "episode": np.array(self.episode),
-            "visits": self.visits.copy(),
-        }
-        counts |= self.counts.state()
-        if self._adapted:
-            counts |= {"present": self.present.copy(), "budget": np.array(self.budget)}
-        return counts | pack("plan", self.plan)
+        """The whole learner as plain arrays: a restored learner continues to the bit."""
+        counts = {"episode": np.array(self.episode), "visits": self.visits.copy()}
+        settings = {"present": self.present.copy(), "budget": np.array(self.budget)}
+        settings |= {} if self.ledger is None else self.ledger.state()
+        return counts | self.counts.state() | settings | pack("plan", self.plan)
+
+    def plan_state(self) -> Arrays:
+        """What the learner holds beside its counts: its last plan and the beliefs behind it."""
+        return {name: array for name, array in self.state().items() if name not in _COUNTS}
+
+    def forget_plan(self) -> None:
+        """Make the next plan as if there had been none before: nothing starts from its numbers."""
+        self.plan = None
+        self.ledger = self.ledger and ledger(self.ledger.sharing)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Become the learner that gave `state`."""
+        """Become the learner that returned `state`."""
         self.visits = state["visits"].copy()
         self.n_arms = len(self.visits)
         self.counts = Counts(self.n_arms * self.n_states)
         self.counts.restore(state)
         self._arms = np.arange(self.n_arms)
-        if "present" in state:
-            self.present, self.budget = state["present"].astype(bool), int(state["budget"])
-            self._adapted = True
+        self.present, self.budget = state["present"].astype(bool), int(state["budget"])
+        self.ledger = self.ledger and self.ledger.restored(state)
         plan = unpack(Plan, "plan", state)
         if plan is not None:
             self._begin(plan, int(state["episode"]))
-
-    def _planned(self) -> Plan:
-        if self.plan is None:
-            raise ValueError("there is no plan yet: call replan() to begin the first episode")
-        return self.plan
-
-    def _check_epoch(self, epoch: int) -> None:
-        self._planned()
-        if not 0 <= epoch < self.horizon:
-            raise ValueError(
-                f"epoch {epoch}: episode {self.episode} is over after {self.horizon} epochs, "
-                "counted from 0: call replan()"
-            )
-
-    def _check_duels(self, duels: IntArray, credit: NDArray[Any]) -> None:
-        arms, states = duels[:, ::2], duels[:, 1::2]
-        known = (arms >= 0) & (arms < self.n_arms) & (states >= 0) & (states < self.n_states)
-        bad = ~known.all(axis=1) | (arms[:, 0] == arms[:, 1])
-        if bad.any():
-            raise ValueError(
-                f"duel {duels[bad][0].tolist()}: left arm and state, right arm and state needed, "
-                f"two different arms of {self.n_arms} and states of {self.n_states}"
-            )
-        if credit.shape != (len(duels),) or not ((credit >= 0) & (credit <= 1)).all():
-            raise ValueError(
-                f"credit {credit.tolist()} of {len(duels)} duels: for each 1 where the left has "
-                "won, 0 where the right has, 0.5 for a tie"
-            )
-
-
-def in_states(pairs: IntArray, states: IntArray) -> IntArray:
-    """Duels [D, 4] of pairs of arms [D, 2] in their states [N]."""
-    return np.stack([pairs, states[pairs]], axis=2).reshape(-1, 4)
-
-
-def rank(*merits: FloatArray) -> FloatArray:
-    """Dense ranks by the first merit, then by the next; equal up to solver noise is equal.
-
-    A vertex of the ELP has at most one fractional index: ranked by it alone, nearly all are equal.
-    """
-    keys = [np.round(merit, 7).ravel() for merit in merits]
-    order = np.lexsort(keys[::-1])
-    rises = np.zeros(order.size)
-    rises[1:] = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
-    ranks = np.empty(order.size)
-    ranks[order] = rises.cumsum()
-    return ranks.reshape(merits[0].shape)
-
-
-def pack(name: str, value: Any) -> dict[str, NDArray[Any]]:
-    """A frozen dataclass as arrays: `name.field`, and `name.warm.key`; None fields are left out."""
-    packed: dict[str, NDArray[Any]] = {}
-    for field in fields(value) if value is not None else ():
-        content = getattr(value, field.name)
-        for key, item in content.items() if isinstance(content, dict) else ((None, content),):
-            if item is not None:
-                packed[f"{name}.{field.name}" + (f".{key}" if key else "")] = np.array(item)
-    return packed
-
-
-def unpack(kind: Any, name: str, state: dict[str, NDArray[Any]]) -> Any:
-    """The dataclass that `pack` took apart, or None where there was none."""
-    values: dict[str, Any] = {}
-    for path, array in state.items():
-        head, _, rest = path.partition(".")
-        if head == name:
-            field, _, key = rest.partition(".")
-            item = array.item() if array.ndim == 0 else array
-            if key:
-                values.setdefault(field, {})[key] = item
-            else:
-                values[field] = item
-    if not values:
-        return None
-    missing = {
-        field.name: None
-        for field in fields(kind)
-        if field.name in ("reference", "covariance", "common", "start")
-    }
-    return kind(**(missing | values))

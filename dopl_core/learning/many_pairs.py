@@ -1,4 +1,4 @@
-"""Which pairs tell most where arms are too many to look at all pairs.
+"""The most telling pairs where arms are too many to compare all pairs.
 
 What is known of many strengths (large_strengths.py) is nearly this: state parts that all have in
 common, an arm part that its states have in common, and the rest of each, independent. So what
@@ -14,8 +14,8 @@ import numpy as np
 from dopl_core.learning.bandit import FloatArray, IntArray
 from dopl_core.learning.pair_designs import Telling, informative
 
-CANDIDATES = 128  # arm-states that are looked at together
-_ROUND = CANDIDATES // 2  # pairs that are found among them, before others are looked at
+CANDIDATES = 128  # arm-states of one round
+_ROUND = CANDIDATES // 2  # pairs of one round
 
 
 @dataclass
@@ -79,7 +79,8 @@ def unknown(
 ) -> Unknown:
     """What is not known of the arm-states `codes` [n].
 
-    common: [M, S + 1] (see Preferences);  variance, strengths, matters: [M]
+    common: [M, S + 1] (see Preferences);  variance, strengths: [M]
+    matters: [N, S, S] how much strengths matter (decisions.py)
     """
     S = common.shape[1] - 1
     of_states, within = common[:, :S], common[:, S]
@@ -88,13 +89,14 @@ def unknown(
     # How an arm-state's own part goes together with those of its arm's states [n, S].
     mine = within[codes, None] * within.reshape(-1, S)[arms]
     mine[np.arange(len(codes)), states] += rest[codes]
-    weighted = matters.reshape(-1, S)[arms] * mine
+    weighted = (matters[arms] @ mine[:, :, None])[:, :, 0]
+    parts = of_states.reshape(-1, S, S)
     return Unknown(
         common=of_states[codes],
         own=within[codes] ** 2 + rest[codes],
         strengths=strengths[codes],
-        towards=(of_states * matters[:, None]).T @ of_states,
-        own_towards=np.einsum("ns,nsk->nk", weighted, of_states.reshape(-1, S, S)[arms]),
+        towards=of_states.T @ (matters @ parts).reshape(-1, S),
+        own_towards=np.einsum("ns,nsk->nk", weighted, parts[arms]),
         own_squares=(weighted * mine).sum(axis=1),
     )
 

@@ -1,4 +1,4 @@
-"""Which pairs of arms are asked about.
+"""Designs: how the pairs of arms of a week's duels are chosen.
 
 Of the activated arms always a spanning tree, B-1 pairs (errata 14); where more answers are wanted,
 the most telling pairs of any arms.
@@ -6,6 +6,7 @@ the most telling pairs of any arms.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from dopl_core.learning.bandit import FloatArray, IntArray
 
 
 def keys_needed(budget: int) -> int:
-    """How many uniform numbers the duels of one epoch are drawn with."""
+    """The number of uniform random numbers that the duels of one epoch need."""
     return 2 * budget
 
 
@@ -86,10 +87,10 @@ def most_telling(
 ) -> IntArray:
     """Pairs of any N arm-states, the most telling first, without answers in between; [D, 2].
 
-    gram: [N, N] inner products of their covariances with what is to be known, each weighted by how
-    much it matters;  covariance: [N, N] of their strengths;  strengths: [N] their means
-    asked: [D', 2] pairs that are asked anyway
-    keys: [N + D] which of equal pairs comes first, and which comes left
+    gram: [N, N] inner products of their covariances with all strengths, weighted by how much these
+    matter (decisions.py);  covariance: [N, N] of their strengths;  strengths: [N] their means
+    asked: [D', 2] pairs that are asked in any case
+    keys: [N + D] random numbers that break ties and shuffle sides
     """
     N = len(strengths)
     order = keys[:N].argsort()
@@ -111,19 +112,19 @@ class Telling:
 
     def __init__(self, gram: FloatArray, covariance: FloatArray, strengths: FloatArray) -> None:
         self.gram, self.covariance = gram, covariance
-        # An answer is worth F (1 - F) observations of a difference, on average over what the
-        # difference may be (MacKay, 1992): least where it is large, whichever way.
+        # An answer is worth F (1 - F) observations of a difference, on average over its posterior
+        # (MacKay, 1992): least where the difference is large.
         flatter = 1 / np.sqrt(1 + np.pi / 8 * _of_differences(covariance))
         F = 1 / (1 + np.exp(flatter * (strengths - strengths[:, None])))
         self.curvature = flatter * F * (1 - F)
 
     def best(self, excluded: NDArray[np.bool_]) -> tuple[int, int]:
-        """The pair whose answer lowers the variance of what is to be known most."""
+        """The pair whose answer lowers the weighted variance most."""
         gain = self._worth() * _of_differences(self.gram)
         return divmod(int(np.where(excluded, -1.0, gain).argmax()), len(gain))
 
     def ask(self, i: int, j: int) -> None:
-        """Once i and j are compared, less is to be learnt of them and of all like them."""
+        """Update the covariances as if i and j had been compared."""
         worth = self._worth()[i, j]
         told = self.covariance[:, i] - self.covariance[:, j]
         towards = self.gram[:, i] - self.gram[:, j]
@@ -168,3 +169,8 @@ DESIGNS = {
     "tree": Design("Tree: pairs by lot that connect all of them", tree),
     "informative": Design("Informative: the pairs that tell most", star, informative),
 }
+
+if TYPE_CHECKING:
+    DesignName = str
+else:
+    DesignName = Literal[tuple(DESIGNS)]  # for checks of settings and run files

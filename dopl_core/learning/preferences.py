@@ -1,11 +1,12 @@
-"""What arm-states are worth: from counts of duels to the overestimated reference column."""
+"""Strengths of arm-states from counts of duels, by the paper's Algorithm 3 or calibrated."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-from dopl_core.learning import large_strengths, strengths
+from dopl_core.learning import large_strengths, spreads, strengths
 from dopl_core.learning.bandit import FloatArray, IntArray
 from dopl_core.learning.counts import Counts
 from dopl_core.learning.dynamics import hoeffding
@@ -18,13 +19,13 @@ F_LOW, F_HIGH = 1 / (1 + np.e), np.e / (1 + np.e)  # Bradley-Terry with rewards 
 
 @dataclass(frozen=True, eq=False)
 class Preferences:
-    """What is believed of Q_n(s), the strength of an arm-state over the reference; arrays [N, S].
+    """The posterior of Q_n(s), the strength of an arm-state over the reference; arrays [N, S].
 
     mean: the estimate Q^;  sd: its uncertainty (paper: how far the overestimate lies above)
-    overestimate: Q~, the reward that the plan is made with (the paper's lies in [-1, 1])
-    reference: code (arm * S + state) all are measured against, None while there are no answers
+    overestimate: Q~, the optimistic reward of a plan (the paper's lies in [-1, 1])
+    reference: code (arm * S + state) of the reference, None while there are no answers
     covariance: [M, M] of the strengths about their average, for choosing duels; None if not needed
-    warm: small arrays that a next estimate may start from
+    warm: small arrays, the start of the next estimate
     common: [M, S + 1] in place of the covariance where M is large: see many_pairs.py
     """
 
@@ -38,7 +39,7 @@ class Preferences:
 
 
 def most_compared(counts: Counts) -> int | None:
-    """The arm-state in most duels, None where there were none (errata 13)."""
+    """The arm-state with the most duels, None without duels (errata 13)."""
     compared = counts.compared()
     return int(compared.argmax()) if compared.any() else None
 
@@ -50,13 +51,13 @@ def empirical(wins: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def win_chances(strengths: FloatArray, rows: slice = _ALL) -> FloatArray:
-    """F [M, M] of strengths [N, S]: the chance that the row's arm-state is preferred (eq. (2))."""
+    """F [M, M] of strengths [N, S]: the probability that the row is preferred (eq. (2))."""
     flat = strengths.ravel()
     return np.asarray(expit(flat[rows, None] - flat))
 
 
 def counted_chances(wins: FloatArray, belief: Preferences) -> FloatArray:
-    """F [M, M] as the paper has it: counted, and inferred against the reference."""
+    """The paper's F [M, M]: counted, and inferred against the reference."""
     column = win_chances(belief.mean)[:, belief.reference]
     F = np.clip(empirical(wins)[0], F_LOW, F_HIGH)
     F[:, belief.reference], F[belief.reference] = column, 1 - column
@@ -107,8 +108,8 @@ def paper(
     return Preferences(mean, overestimate - mean, overestimate, reference)
 
 
-MOST_EXACT = 400  # arm-states up to which the exact method takes a fraction of a second (measured)
-OPTIMISM = 1.0  # an overestimate lies as many standard deviations of the strength above its mean
+MOST_EXACT = 400  # arm-states: up to here the exact method takes a fraction of a second
+OPTIMISM = 1.0  # standard deviations of the strength between mean and overestimate
 
 
 def calibrated(
@@ -120,75 +121,95 @@ def calibrated(
     ordered: bool = False,
     sureness: FloatArray | None = None,
     rng: np.random.Generator | None = None,
-    careful: bool = True,
 ) -> Preferences:
     """Bradley-Terry strengths with a Gaussian prior, from counts of duels, ties half each.
 
-    strength theta[n, s] = state part + arm part + residual, independent with mean 0; how far each
-    part spreads, and so how sure people are, is averaged over a grid by its marginal likelihood
-    (Laplace's approximation). No clip: a plan is the same for strengths of any scale.
-    ordered: the states are given from worst to best, so the mean of the state part rises
-    sureness: [W] k of each person, who prefers i to j with the chance expit(k (theta_i - theta_j));
-              None where it is 1 for all
-    rng: what the draws are made with where arm-states are many (large_strengths.py)
-    careful: the strengths cannot run away (strengths.onward); edition 2 was not
+    strength theta[n, s] = state part + arm part + residual. Their spreads are averaged over a grid
+    by marginal likelihood (strengths.py). A plan is the same for strengths of any scale.
+    ordered: the states are given from worst to best (spreads.order)
+    sureness: [W] of each annotator (annotators.py), None if it is 1 for all
+    rng: for draws if arm-states are many (large_strengths.py)
     """
     M = counts.size
     shape = (M // n_states, n_states)
-    compared = counts.compared()
-    order = strengths.order(n_states) if ordered else (np.zeros(n_states), 1.0)
-    some = bool(compared.any())
-    # Duels tell differences only, so all is taken about the average of what was asked about.
-    # Against the reference, all others would be credited with how little the reference is known:
-    # if it was asked about only in the beginning, its neighbours would never be asked about again.
-    asked = compared / compared.sum() if some else np.full(M, 1 / M)
-    covariance = common = None
+    prior = (spreads.order if ordered else spreads.unordered)(n_states)
+    compared, answers = counts.compared(), strengths.Answers(counts, sureness)
+    # Duels tell differences only, so variances are about the average of the compared arm-states.
+    # About the reference, they would all contain the variance of the reference itself.
+    asked = compared / compared.sum() if compared.any() else np.full(M, 1 / M)
     if M > MOST_EXACT:
-        known = large_strengths.known(
-            counts.table(),
-            shape,
-            *order,
-            rng or generator(Stream.STRENGTHS, 0),
-            warm,
-            sureness,
-            careful=careful,
-        )
-        theta, next_warm = known.theta, {"theta": known.theta, "spreads": known.spreads}
-        variance, to_reference = large_strengths.about(known, asked, reference)
-        common = np.column_stack([known.common - asked @ known.common, known.within])
+        rng = rng or generator(Stream.STRENGTHS, 0)
+        found = _approximate(answers, shape, prior, asked, reference, warm, rng)
     else:
-        if some:
-            start = np.zeros(M) if warm is None else warm["theta"]
-            theta, covariance = strengths.settled(
-                counts, start, shape, *order, sureness, careful=careful
-            )
-        else:
-            theta, covariance = strengths.prior(shape, *order)
-        level = covariance @ asked
-        covariance = covariance - level - level[:, None] + asked @ level
-        next_warm, variance = {"theta": theta}, np.maximum(covariance.diagonal(), 0)
-        to_reference = variance if reference is None else covariance[reference]
+        found = _exact(answers, shape, prior, asked, reference, warm)
+    theta, variance = found.theta, found.variance
     if reference is None:
         mean, sd = theta - asked @ theta, np.sqrt(variance)
     else:
         mean = theta - theta[reference]
-        sd = np.sqrt(np.maximum(variance + variance[reference] - 2 * to_reference, 0))
+        sd = np.sqrt(np.maximum(variance + variance[reference] - 2 * found.to_reference, 0))
     over = mean + OPTIMISM * np.sqrt(variance)
-    return Preferences(
-        mean.reshape(shape),
-        sd.reshape(shape),
-        over.reshape(shape),
-        reference,
-        covariance,
-        next_warm,
-        common,
-    )
+    mean, sd, over = (part.reshape(shape) for part in (mean, sd, over))
+    return Preferences(mean, sd, over, reference, found.covariance, found.warm, found.common)
+
+
+class _Posterior(NamedTuple):
+    """Strengths about the average of the compared arm-states; all [M].
+
+    to_reference: covariances with the reference;  covariance: [M, M], None where M is large
+    common: [M, S + 1] a factor of what arm-states share, where M is large
+    """
+
+    theta: FloatArray
+    variance: FloatArray
+    to_reference: FloatArray
+    warm: dict[str, FloatArray]
+    covariance: FloatArray | None = None
+    common: FloatArray | None = None
+
+
+def _exact(
+    answers: strengths.Answers,
+    shape: tuple[int, int],
+    prior: spreads.Prior,
+    asked: FloatArray,
+    reference: int | None,
+    warm: dict[str, FloatArray] | None,
+) -> _Posterior:
+    """By the covariance of all arm-states: for up to MOST_EXACT of them."""
+    if len(answers.counts.table().times):
+        start = np.zeros(len(asked)) if warm is None else warm["theta"]
+        theta, covariance = strengths.settled(answers, start, shape, prior)
+    else:
+        theta, covariance = strengths.before_answers(shape, prior)
+    level = covariance @ asked
+    covariance = covariance - level - level[:, None] + asked @ level
+    variance = np.maximum(covariance.diagonal(), 0)
+    to_reference = variance if reference is None else covariance[reference]
+    return _Posterior(theta, variance, to_reference, {"theta": theta}, covariance)
+
+
+def _approximate(
+    answers: strengths.Answers,
+    shape: tuple[int, int],
+    prior: spreads.Prior,
+    asked: FloatArray,
+    reference: int | None,
+    warm: dict[str, FloatArray] | None,
+    rng: np.random.Generator,
+) -> _Posterior:
+    """By conjugate gradients and draws: for many arm-states."""
+    known = large_strengths.known(answers, shape, prior, rng, warm)
+    variance, to_reference = large_strengths.about(known, asked, reference)
+    common = np.column_stack([known.common - asked @ known.common, known.within])
+    next_warm = {"theta": known.theta, "spreads": known.spreads}
+    return _Posterior(known.theta, variance, to_reference, next_warm, common=common)
 
 
 def calibrated_strengths(
     winners: IntArray, losers: IntArray, n_arms: int, n_states: int = 1
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and sd [N, S] of the strengths, about the average of what was asked about.
+    """Mean and sd [N, S] of the strengths, about the average of the compared arm-states.
 
     winners, losers: arm-state codes (arm * n_states + state), one of each a duel
     """
@@ -196,3 +217,49 @@ def calibrated_strengths(
     counts.add(np.asarray(winners, dtype=np.int64), np.asarray(losers, dtype=np.int64))
     belief = calibrated(counts, n_states, None)
     return belief.mean, belief.sd
+
+
+DRAWN_IN = 0.3  # of a win: how far `scale_separation` draws scores in from all or nothing
+
+
+def scale_separation(winners: IntArray, losers: IntArray, n_items: int) -> float:
+    """Scale separation reliability (SSR) of answers: the share of the variance that is not error.
+
+    Bradley-Terry strengths by maximum likelihood, with the score of each item drawn in: of n duels
+    with `score` wins it has eps + (n - 2 eps) / n * score, so that nobody is infinitely good.
+    Standard errors come from the diagonal of the Fisher information. Items without duels are left
+    out. 0 where all strengths are equal.
+    winners, losers: items from 0 to n_items - 1, one of each a duel
+    """
+    counts = Counts(n_items)
+    counts.add(np.asarray(winners, dtype=np.int64), np.asarray(losers, dtype=np.int64))
+    wins, duels = counts.wins(), counts.compared()
+    there = duels > 0
+    if there.sum() < 2:
+        raise ValueError("reliability needs duels between at least two items")
+    C, n = (wins + wins.T)[np.ix_(there, there)], duels[there]
+    score = DRAWN_IN + (n - 2 * DRAWN_IN) / n * wins.sum(axis=1)[there]
+    theta = _maximum_likelihood(C, score)
+    F = win_chances(theta[:, None])
+    variance = 1 / (C * F * (1 - F)).sum(axis=1)
+    spread = float(theta.var(ddof=1))
+    return 1 - float(variance.mean()) / spread if spread > 0 else 0.0
+
+
+def _maximum_likelihood(C: FloatArray, score: FloatArray) -> FloatArray:
+    """Strengths [n], mean 0, at which items with duels C [n, n] are expected to have the scores."""
+    theta = np.zeros(len(score))
+    for _ in range(200):
+        F = win_chances(theta[:, None])
+        weight = C * F * (1 - F)
+        gradient = score - (C * F).sum(axis=1)
+        # Scores that are drawn in do not quite sum to the duels: the rest changes the level only.
+        gradient -= gradient.sum() * weight.sum(axis=1) / weight.sum()
+        curvature = np.diag(weight.sum(axis=1)) - weight
+        # Levels of parts that no duel connects are free: a small ridge keeps them where they are.
+        curvature += 1e-9 * weight.sum(axis=1).max() * np.eye(len(theta))
+        step = np.linalg.solve(curvature, gradient)
+        theta = theta + step * min(1.0, 1.5 / max(float(np.ptp(step)), 1e-12))
+        if np.abs(step).max() < 1e-8:
+            break
+    return theta - theta.mean()

@@ -1,66 +1,47 @@
-"""Every random stream of the project by name, so that no two ever share their numbers.
+"""Every random stream of the project by name, so that no two streams share their numbers.
 
-A stream's numbers are a function of the seed and of a place (episode, epoch, arm ...), so anything
-random can be drawn again. Keys have one fixed length: NumPy pads short ones with zeros, which made
-[0, 8] and [0, 8, 0] the same stream in edition 1. Studies keep the edition they were made in for
-ever. Edition 3 draws what edition 2 drew; its strengths cannot run away (strengths.onward).
+The numbers of a stream are a function of the seed and of a place (episode, epoch, arm ...), so
+anything random can be drawn again. All keys have the same length, because NumPy pads short keys
+with zeros: [0, 8] and [0, 8, 0] are the same key.
 """
 
 from enum import IntEnum
 
 import numpy as np
 
-EDITION = 3  # of the streams, and of the maths whose results are compared to the bit
-
 _WORD = 0xFFFFFFFF
 _PLACES = 3
 
 
 class Stream(IntEnum):
-    """What is drawn, and in brackets what its place is; numbers are never given away again."""
+    """What is drawn, with its place in brackets. A number is never used for another stream."""
 
     ENVIRONMENT = 0  # entries of a range (arm)
-    TIES = 1  # which of equal arms come first (episode)
+    TIES = 1  # how ties between arms are broken (episode)
     DUELS = 2  # which pairs, and their sides (episode)
     START = 3  # first states of a simulated world (episode)
     MOVES = 4  # of a simulated world (episode)
     ANSWERS = 5  # of a simulated oracle (episode)
-    EXPLORE = 6  # when Q-learning tries anything (episode)
-    CARDS = 7  # evidence made up for a simulated arm (episode, epoch, arm)
+    EXPLORE = 6  # when Q-learning explores (episode)
+    CARDS = 7  # simulated evidence about an arm (episode, epoch, arm)
     PRACTICE = 8  # practice duels
     REHEARSAL = 9  # what a simulated annotator does (annotator)
-    SITTING = 10  # which of equally telling pairs of a first sitting come first, and their sides
-    FURTHER = 11  # the same for an epoch's further pairs (episode, epoch)
-    PAST = 12  # whom help went to before a simulated study began (epoch)
-    LOTS = 13  # who gets the places of a list that are drawn by lot (episode, epoch)
-    STRENGTHS = 14  # draws from what is known of many strengths (episode)
-    CLASSES = 15  # the arms that the classes of many are found from (episode)
+    SITTING = 10  # ties between pairs of a first sitting, and their sides
+    FURTHER = 11  # the same for the further pairs of an epoch (episode, epoch)
+    PAST = 12  # the arms helped before a simulated study began (epoch)
+    LOTS = 13  # the places of a list that are drawn by lot (episode, epoch)
+    STRENGTHS = 14  # draws from the posterior of many strengths (episode)
+    CLASSES = 15  # the sample of arms that classes of many arms are fitted to (episode)
+    COLUMNS = 16  # columns of a simulated world (the first arm of a group)
 
 
-# Edition 1: the number that a stream had, at the end of its key.
-_FIRST = {
-    Stream.TIES: 0,
-    Stream.DUELS: 1,
-    Stream.START: 2,
-    Stream.MOVES: 3,
-    Stream.ANSWERS: 4,
-    Stream.EXPLORE: 5,
-    Stream.CARDS: 5,
-    Stream.PRACTICE: 8,
-}
-
-
-def generator(
-    stream: Stream, seed: int, *place: int, edition: int = EDITION
-) -> np.random.Generator:
-    """The numbers of a stream at a place."""
+def generator(stream: Stream, seed: int, *place: int) -> np.random.Generator:
+    """The random numbers of a stream at a place: at most three numbers, none negative."""
     if len(place) > _PLACES or min((seed, *place)) < 0 or seed >> 64:
-        raise ValueError(f"{stream.name} {seed} {place}: a seed and up to {_PLACES} places needed")
-    if edition == 1 and stream in _FIRST:
-        return np.random.default_rng([seed, *place, _FIRST[stream]])
+        raise ValueError(f"{stream.name} {seed} {place}: needs a seed and up to {_PLACES} places")
     entropy = [seed & _WORD, *place, *[0] * (_PLACES - len(place))]
-    # Environments keep the draw that published figures were made with: theirs is the one key
-    # without the two further words, and NumPy never takes a shorter key for a longer one.
+    # Environments keep the draw of the published figures: theirs is the only key without the two
+    # further words, and NumPy never confuses a shorter spawn key with a longer one.
     more: tuple[int, ...] = (int(stream), seed >> 32)
     if more == (Stream.ENVIRONMENT, 0):
         more = ()

@@ -24,11 +24,11 @@ def found_with(**environment: str) -> str:
     return run.stdout.strip()
 
 
-def test_it_is_the_same_each_time_and_in_every_process() -> None:
+def test_the_fingerprint_is_the_same_in_every_process() -> None:
     assert found_with() == fingerprint() == fingerprint.__wrapped__()
 
 
-def test_it_differs_where_other_kernels_multiply_matrices() -> None:
+def test_the_fingerprint_differs_if_other_kernels_multiply_matrices() -> None:
     if platform.machine() not in ("x86_64", "AMD64") or "openblas" not in str(
         np.show_config("dicts")
     ):

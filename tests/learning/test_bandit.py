@@ -11,7 +11,7 @@ def arrays(n_arms=3, n_states=2):
     return {"transitions": transitions, "rewards": np.zeros((n_arms, n_states)), "budget": 2}
 
 
-def test_a_bandit_knows_its_size_and_names_what_nobody_named():
+def test_a_bandit_knows_its_size_and_has_default_names():
     bandit = Bandit(**arrays(), noun="patient")
     assert (bandit.n_arms, bandit.n_states) == (3, 2)
     assert bandit.arms == ("Patient 1", "Patient 2", "Patient 3")
@@ -55,19 +55,19 @@ def test_rewards_lie_between_0_and_1(reward):
 
 @pytest.mark.parametrize(
     ("budget", "reason"),
-    [(0, "between 2 and the number of arms, 3"), (4, "number of arms, 3"), (1, "a duel needs two")],
+    [(0, "between 1 and the number of arms, 3"), (4, "number of arms, 3")],
 )
-def test_a_budget_leaves_a_duel_to_ask_and_at_most_all_arms(budget, reason):
+def test_a_budget_is_at_least_1_and_at_most_all_arms(budget, reason):
     with pytest.raises(ValueError, match=reason):
         Bandit(**arrays() | {"budget": budget})
 
 
 def test_shapes_must_agree():
-    with pytest.raises(ValueError, match=r"\[3, 2, 2, 2\] needed"):
+    with pytest.raises(ValueError, match=r"must be \[3, 2, 2, 2\]"):
         Bandit(**arrays() | {"transitions": np.ones((3, 2, 2))})
     with pytest.raises(ValueError, match="1 state"):
         Bandit(**arrays(n_states=1))
-    with pytest.raises(ValueError, match="states: 1 given, one per state is 2"):
+    with pytest.raises(ValueError, match="states: 1 given, 2 needed, one for each state"):
         Bandit(**arrays(), states=(State("only"),))
     with pytest.raises(ValueError, match='"all" or "active"'):
         Bandit(**arrays(), pays="some")
@@ -75,5 +75,5 @@ def test_shapes_must_agree():
 
 @pytest.mark.parametrize("budget", [2.5, np.nan, np.inf, "2", None, True, [2]])
 def test_a_budget_is_a_whole_number(budget):
-    with pytest.raises(ValueError, match="it must be between 2 and the number of arms"):
+    with pytest.raises(ValueError, match="it must be between 1 and the number of arms"):
         Bandit(**arrays() | {"budget": budget})

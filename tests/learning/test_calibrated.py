@@ -10,13 +10,14 @@ from dopl_core.experiments import runs
 from dopl_core.experiments.baselines import Oracle, Random
 from dopl_core.experiments.metrics import kendall
 from dopl_core.experiments.simulator import play, prepare
-from dopl_core.learning import dynamics, preferences
-from dopl_core.learning import latent_classes as classes
+from dopl_core.learning import dynamics, moves, preferences
 from dopl_core.learning.bandit import Bandit
 from dopl_core.learning.counts import counted
+from dopl_core.learning.decisions import importance
 from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.planning import plan
-from dopl_core.learning.strengths import posterior, prior
+from dopl_core.learning.spreads import order, unordered
+from dopl_core.learning.strengths import Answers, before_answers, settled
 from dopl_core.world import SimulatedWorld, bradley_terry
 
 EVERYONE_DIFFERS = str(Path(__file__).parents[1] / "data" / "everyone_differs.toml")
@@ -69,12 +70,12 @@ def test_90_percent_intervals_of_rows_cover_their_share():
     rng = np.random.default_rng(1)
     covered = []
     for kinds in (1, 3, 20):
-        for moves in (30, 100, 300) * 6:
+        for total in (30, 100, 300) * 6:
             # With 20 kinds every arm is its own.
             kind = np.arange(20) if kinds == 20 else rng.integers(kinds, size=20)
             rows = rng.dirichlet(np.ones(3), size=(kinds, 3, 2))[kind]
             share = rng.dirichlet(np.ones(6), size=20).reshape(20, 3, 2)
-            belief = dynamics.calibrated(rng.multinomial(rng.poisson(moves * share), rows))
+            belief = dynamics.calibrated(rng.multinomial(rng.poisson(total * share), rows))
             covered.append((np.abs(belief.mean - rows) <= Z90 * belief.sd).mean())
     assert 0.85 <= np.mean(covered) <= 0.95
 
@@ -88,12 +89,19 @@ def test_without_data_everything_is_possible():
     assert (rows.high - rows.low > 0.3).all()
 
 
-@pytest.mark.parametrize(("rise", "bend"), [([0.0, 0.0, 0.0], 1.0), ([-1.0, 0.2, 0.8], 0.5)])
-def test_the_prior_is_the_posterior_of_no_answers(rise, bend):
-    order = np.array(rise), bend
-    nothing = posterior(np.zeros((12, 12)), np.zeros(12), (4, 3), *order)
-    for found, expected in zip(prior((4, 3), *order), nothing, strict=True):
+@pytest.mark.parametrize("prior", [unordered(3), order(3)])
+def test_the_prior_is_the_posterior_of_no_answers(prior):
+    answers = Answers(counted(np.zeros((12, 12))), None)
+    nothing = settled(answers, np.zeros(12), (4, 3), prior)
+    for found, expected in zip(before_answers((4, 3), prior), nothing, strict=True):
         assert found == pytest.approx(expected)
+
+
+def test_where_states_are_ordered_arms_differ_most_in_the_best():
+    belief = preferences.calibrated(counted(np.zeros((12, 12))), 3, None, ordered=True)
+    own = belief.covariance.reshape(4, 3, 4, 3)[0, :, 0] - belief.covariance[:3, 3:6]
+    assert (np.diff(own.diagonal()) > 0).all()
+    assert own[1, 2] > own[0, 2]
 
 
 def test_states_from_worst_to_best_rise_before_any_answer_and_answers_overrule_it():
@@ -160,9 +168,10 @@ def test_a_chosen_sitting_leaves_less_unknown_than_one_by_lot():
     rng = np.random.default_rng(0)
     by_lot = [np.array([rng.choice(20, 2, replace=False) for _ in range(60)]) for _ in range(8)]
     others = [left_unknown(np.stack([p, states[p]], axis=2).reshape(-1, 4)) for p in by_lot]
-    assert left_unknown(learner.sitting(states, 60)) < min(others)
+    assert left_unknown(learner.first_round(states, 60)) < min(others)
 
 
+@pytest.mark.long
 def test_with_many_answers_and_moves_the_truth_is_found():
     rng = np.random.default_rng(2)
     strengths = rng.random((8, 3))
@@ -217,24 +226,10 @@ def test_arms_of_a_kind_teach_each_other_and_others_do_not():
     same = kinds[np.repeat([0, 1], 10)]
     different = rng.dirichlet(np.ones(3), size=(20, 3, 2))
     error = [
-        np.sqrt(np.mean((classes.rows(rng.multinomial(10, rows))[0] - rows) ** 2))
+        np.sqrt(np.mean((moves.rows(rng.multinomial(10, rows))[0] - rows) ** 2))
         for rows in (same, different)
     ]
     assert error[0] < 0.6 * error[1]
-
-
-def test_named_groups_start_the_classes_and_are_not_the_last_word():
-    rng = np.random.default_rng(6)
-    kinds = rng.dirichlet(np.ones(3), size=(2, 3, 2))
-    rows = kinds[np.repeat([0, 1], 10)]
-    visits = rng.multinomial(4, rows)
-
-    def error(groups):
-        return np.sqrt(np.mean((classes.rows(visits, groups)[0] - rows) ** 2))
-
-    right, wrong = ("a",) * 10 + ("b",) * 10, ("a", "b") * 10
-    assert error(right) <= error(None) + 1e-3
-    assert error(wrong) <= error(None) + 0.02
 
 
 def normalised(learner, bandit, seed, episodes, window):
@@ -322,7 +317,7 @@ def test_informative_duels_tell_more_than_a_random_star(episodes):
     assert set(duels[:, [0, 2]].ravel().tolist()) == set(arms.tolist())
 
     def left_unknown(duels):
-        """Variance of the strengths, each as often as the plan visits it, after these answers."""
+        """Variance of the advantages that decide, as decisions.py weighs them, after answers."""
         V, codes = learner.preferences.covariance, duels[:, ::2] * 3 + duels[:, 1::2]
         asked = np.zeros((len(duels), 60))
         np.put_along_axis(asked, codes[:, :1], 1, axis=1)
@@ -331,7 +326,9 @@ def test_informative_duels_tell_more_than_a_random_star(episodes):
         told = (
             V @ asked.T @ np.linalg.solve(asked @ V @ asked.T + np.diag(1 / F / (1 - F)), asked @ V)
         )
-        return (V - told).diagonal() @ learner.plan.occupancy.sum(axis=2).ravel()
+        left = (V - told).reshape(20, 3, 20, 3)[np.arange(20), :, np.arange(20)]
+        matters = importance(learner.plan, learner.dynamics, learner.preferences, "all")
+        return (matters * left).sum()
 
     stars = []
     for seed in range(8):

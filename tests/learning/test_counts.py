@@ -15,7 +15,7 @@ def same(one: Counts, other: Counts) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one.table(), other.table(), strict=True))
 
 
-def test_the_table_has_each_winner_loser_and_person_once_and_in_order():
+def test_the_table_has_each_winner_loser_and_annotator_once_and_sorted():
     winner, loser, who = drawn(np.random.default_rng(0), 6, 500)
     counts = Counts(6)
     counts.add(winner, loser, 1.0, who)
@@ -29,7 +29,7 @@ def test_the_table_has_each_winner_loser_and_person_once_and_in_order():
     assert (counts.compared() == wins.sum(axis=0) + wins.sum(axis=1)).all()
 
 
-def test_answers_in_any_order_and_any_portions_give_the_same_table():
+def test_answers_in_any_order_and_any_batches_give_the_same_table():
     rng = np.random.default_rng(1)
     winner, loser, who = drawn(rng, 40, 30_000)
     at_once, one_by_one = Counts(40), Counts(40)
@@ -41,7 +41,7 @@ def test_answers_in_any_order_and_any_portions_give_the_same_table():
     assert same(at_once, one_by_one)
 
 
-def test_what_is_taken_back_leaves_no_trace():
+def test_an_answer_taken_back_leaves_no_trace():
     winner, loser, who = drawn(np.random.default_rng(2), 10, 200)
     counts, fewer = Counts(10), Counts(10)
     counts.add(winner, loser, 1.0, who)
@@ -52,7 +52,7 @@ def test_what_is_taken_back_leaves_no_trace():
     assert len(counts.table().times) == 0
 
 
-def test_counts_go_through_arrays_and_grow():
+def test_counts_can_be_saved_restored_and_grown():
     counts = counted(np.array([[0, 2.5], [1, 0]]))
     counts.grow(4)
     twin = Counts(4)
@@ -62,7 +62,7 @@ def test_counts_go_through_arrays_and_grow():
     assert twin.wins().shape == (4, 4)
 
 
-def test_more_than_the_table_can_number_is_refused():
+def test_more_arm_states_or_annotators_than_the_limit_are_refused():
     with pytest.raises(ValueError, match="arm-states"):
         Counts(MOST_CODES + 1)
     one = np.array([0])

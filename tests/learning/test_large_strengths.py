@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from dopl_core.learning import large_strengths as large
-from dopl_core.learning import preferences, strengths
+from dopl_core.learning import large_systems as systems
+from dopl_core.learning import preferences, spreads, strengths
 from dopl_core.learning.counts import Counts
 
 N, S = 12, 3
+ROOT = spreads.order(S).root
 
 
 def answers(rng, truth, count, people=1, sureness=(1.0,)):
@@ -36,40 +38,40 @@ def case():
     rng = np.random.default_rng(0)
     counts = answers(rng, drawn(rng, N, S), 150, people=2, sureness=(0.5, 2.0))
     theta, sureness = rng.normal(size=N * S), np.array([0.5, 2.0])
-    compared = large.graph(counts.table(), N * S)
-    weight, gradient = large.likelihood(counts.table(), compared, theta, sureness)
+    compared = systems.graph(counts.table(), N * S)
+    weight, gradient = systems.likelihood(counts.table(), compared, theta, sureness)
     dense, expected = strengths.likelihood_of_people(counts.table(), theta, sureness)
     assert gradient == pytest.approx(expected)
-    system = large.make_system(compared, weight, (N, S), 0.3**2, 0.7**2)
-    K = 0.09 * np.eye(N * S) + 0.49 * np.kron(np.eye(N), np.ones((S, S)))
+    system = systems.make_system(compared, weight, (N, S), np.array([0.3, 0.7]), ROOT)
+    K = 0.09 * np.kron(np.eye(N), ROOT @ ROOT.T) + 0.49 * np.kron(np.eye(N), np.ones((S, S)))
     precision = np.linalg.inv(K) + np.diag(dense.sum(axis=1)) - dense
     return system, precision, compared, weight
 
 
 def test_the_system_is_the_priors_precision_and_the_laplacian_of_the_duels(case):
     system, precision, _, _ = case
-    assert large.multiply(system, np.eye(N * S)) == pytest.approx(precision)
+    assert systems.multiply(system, np.eye(N * S)) == pytest.approx(precision)
 
 
 def test_an_arm_alone_is_solved_exactly(case):
     system, precision, _, _ = case
     blocks = precision * np.kron(np.eye(N), np.ones((S, S)))
-    assert large.alone(system, np.eye(N * S)) == pytest.approx(np.linalg.inv(blocks))
+    assert systems.alone(system, np.eye(N * S)) == pytest.approx(np.linalg.inv(blocks))
 
 
 def test_conjugate_gradients_find_the_solution(case, monkeypatch):
     system, precision, _, _ = case
-    monkeypatch.setattr(large, "_CLOSE", 1e-10)
+    monkeypatch.setattr(systems, "_CLOSE", 1e-10)
     b = np.random.default_rng(1).normal(size=(N * S, 11))
     b[:, 3] = 0
-    found = large.solve(system, b, np.zeros_like(b))
+    found = systems.solve(system, b, np.zeros_like(b))
     assert found == pytest.approx(np.linalg.solve(precision, b), abs=1e-8)
 
 
 def test_perturbed_solutions_vary_as_what_is_known(case, monkeypatch):
     system, precision, compared, weight = case
-    b = large.perturbed(system, compared, weight, np.random.default_rng(2), 4000)
-    found = large.solve(system, b, np.zeros_like(b))
+    b = systems.perturbed(system, compared, weight, np.random.default_rng(2), 4000)
+    found = systems.solve(system, b, np.zeros_like(b))
     expected = np.linalg.inv(precision)
     assert found @ found.T / 4000 == pytest.approx(expected, abs=0.05)
     monkeypatch.setattr(large, "DRAWS", 800)
@@ -78,25 +80,28 @@ def test_perturbed_solutions_vary_as_what_is_known(case, monkeypatch):
 
 
 def test_without_answers_it_is_the_prior_of_the_exact_method():
-    order = strengths.order(S)
-    known = large.before_answers((N, S), *order)
-    mean, covariance = strengths.prior((N, S), *order)
+    order = spreads.order(S)
+    known = large.before_answers((N, S), order)
+    mean, covariance = strengths.before_answers((N, S), order)
     assert known.theta == pytest.approx(mean)
     assert known.variance == pytest.approx(covariance.diagonal())
     assert known.covariance(np.eye(N * S)) == pytest.approx(covariance, abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("shape", "parts", "each", "ordered"),
+    ("shape", "parts", "each", "ordered", "within"),
     [
-        ((134, 3), (0.8, 0.7, 0.3), 10, False),
-        ((134, 3), (0.8, 0.7, 0.3), 2, True),
-        ((134, 3), (0.8, 0.0, 0.0), 10, False),
-        ((201, 2), (2.0, 1.0, 1.0), 30, False),
+        ((134, 3), (0.8, 0.7, 0.3), 10, False, 0.25),
+        ((134, 3), (0.8, 0.7, 0.3), 2, True, 0.25),
+        ((134, 3), (0.8, 0.0, 0.0), 10, False, 0.25),
+        ((201, 2), (2.0, 1.0, 1.0), 30, False, 0.25),
+        ((134, 3), (2.0, 2.0, 2.0), 30, True, 0.25),  # annotators who hardly ever err
+        ((134, 3), (4.0, 4.0, 4.0), 5, False, 0.25),
+        ((134, 3), (2.0, 2.0, 2.0), 10, False, 0.45),  # a grid is coarse where spreads are large
     ],
 )
 def test_around_its_least_size_it_agrees_with_the_exact_method(
-    shape, parts, each, ordered, monkeypatch
+    shape, parts, each, ordered, within, monkeypatch
 ):
     rng = np.random.default_rng(4)
     counts = answers(rng, drawn(rng, *shape, *parts), each * shape[0])
@@ -108,7 +113,7 @@ def test_around_its_least_size_it_agrees_with_the_exact_method(
     others = np.arange(counts.size) != reference
     sd = exact.sd.ravel()[others]
     gap = (many.mean - exact.mean).ravel()[others] / sd
-    assert np.sqrt(np.mean(gap**2)) < 0.25
+    assert np.sqrt(np.mean(gap**2)) < within
     assert np.mean(many.sd.ravel()[others] / sd) == pytest.approx(1, abs=0.2)
     assert np.mean(many.overestimate - many.mean) == pytest.approx(
         np.mean(exact.overestimate - exact.mean), rel=0.2

@@ -4,13 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 from scipy.stats import betabinom, dirichlet_multinomial
 
 from dopl_core.learning import latent_classes as classes
-from dopl_core.learning.latent_classes import ALONE, CLASS_STRENGTHS, STRENGTHS
+from dopl_core.learning.class_rows import CLASS_CONCENTRATIONS
+from dopl_core.learning.latent_classes import ALONE, CONCENTRATIONS
 
-K, J = len(STRENGTHS), len(CLASS_STRENGTHS)
+K, J = len(CONCENTRATIONS), len(CLASS_CONCENTRATIONS)
 
 
 def moves_of(rng, rows, total):
@@ -26,34 +27,6 @@ def two_kinds(rng, n_arms=6, total=40, R=3):
     return moves_of(rng, rows, total)
 
 
-def test_arms_without_moves_may_do_anything():
-    mean, variance = classes.rows(np.zeros((5, 2, 2, 2), dtype=int))
-    assert mean == pytest.approx(1 / 2)
-    assert (variance > 0.5 * 1 / 12).all()  # a flat Dirichlet's is 1/12
-    assert (variance < 1 / 4).all()
-
-
-def test_rows_sum_to_one_and_their_variance_shrinks_with_moves():
-    rng = np.random.default_rng(0)
-    rows = rng.dirichlet(np.ones(3), size=(8, 3, 2))
-    few, many = (classes.rows(rng.multinomial(total, rows)) for total in (5, 500))
-    assert few[0].sum(axis=-1) == pytest.approx(1)
-    assert (few[1] > 0).all()
-    assert (many[1] > 0).all()
-    assert many[1].max() < few[1].mean()
-    assert many[0] == pytest.approx(rows, abs=0.1)
-
-
-def test_the_order_of_the_arms_makes_no_difference():
-    rng = np.random.default_rng(1)
-    visits = rng.multinomial(20, rng.dirichlet(np.ones(3), size=(7, 3, 2)))
-    order = rng.permutation(7)
-    mean, variance = classes.rows(visits)
-    mixed_mean, mixed_variance = classes.rows(visits[order])
-    assert mixed_mean == pytest.approx(mean[order])
-    assert mixed_variance == pytest.approx(variance[order])
-
-
 def test_a_mixture_has_the_moments_of_draws_from_its_parts():
     w, mean, variance = np.array([0.2, 0.8]), np.array([[1.0], [3.0]]), np.array([[0.5], [0.1]])
     mixed, spread = classes.mix(w, mean, variance)
@@ -63,7 +36,7 @@ def test_a_mixture_has_the_moments_of_draws_from_its_parts():
 
 def test_an_arm_without_moves_tells_nothing_of_its_class():
     n = np.zeros((1, 2, 3))
-    alpha = STRENGTHS[:, None, None, None] * np.full((1, 2, 3), 1 / 3)
+    alpha = CONCENTRATIONS[:, None, None, None] * np.full((1, 2, 3), 1 / 3)
     assert not classes.independent_worth(n).any()
     assert not classes.expected_tables(n, alpha, np.ones((1, 1))).any()
     assert classes.log_likelihood(n, alpha) == pytest.approx(0)
@@ -71,7 +44,7 @@ def test_an_arm_without_moves_tells_nothing_of_its_class():
 
 def test_one_move_is_one_draw_from_the_class():
     n = np.array([[[0.0, 1.0, 0.0]]])
-    alpha = STRENGTHS[:, None, None, None] * np.array([[[0.2, 0.3, 0.5]]])
+    alpha = CONCENTRATIONS[:, None, None, None] * np.array([[[0.2, 0.3, 0.5]]])
     assert classes.independent_worth(n) == pytest.approx(np.broadcast_to(n, (K, 1, 1, 3)))
     tables = classes.expected_tables(n, alpha, np.ones((1, 1)))
     assert tables == pytest.approx(np.broadcast_to(n, (K, 1, 1, 3)))
@@ -80,7 +53,7 @@ def test_one_move_is_one_draw_from_the_class():
 def test_moves_are_worth_as_many_draws_as_have_the_variance_of_their_shares():
     Z, p = 30, 0.3
     worth = classes.independent_worth(np.array([[[Z * p, Z * (1 - p)]]])).sum(axis=3)[:, 0, 0]
-    variance = [betabinom(Z, k * p, k * (1 - p)).var() / Z**2 for k in STRENGTHS]
+    variance = [betabinom(Z, k * p, k * (1 - p)).var() / Z**2 for k in CONCENTRATIONS]
     assert p * (1 - p) / worth == pytest.approx(variance)
 
 
@@ -95,7 +68,7 @@ def test_tables_are_as_many_as_a_chinese_restaurant_has_on_average():
 
 def test_tables_go_to_the_classes_by_the_arms_shares():
     n = np.array([[[4.0, 1.0]], [[0.0, 3.0]]])
-    alpha = STRENGTHS[:, None, None, None] * np.full((2, 1, 2), 0.5)
+    alpha = CONCENTRATIONS[:, None, None, None] * np.full((2, 1, 2), 0.5)
     whole = [classes.expected_tables(n[[i]], alpha[:, :1], np.ones((1, 1)))[:, 0] for i in (0, 1)]
     tables = classes.expected_tables(n, alpha, np.array([[0.25, 0.75], [1.0, 0.0]]))
     assert tables[:, 0] == pytest.approx(0.25 * whole[0] + whole[1])
@@ -105,7 +78,7 @@ def test_tables_go_to_the_classes_by_the_arms_shares():
 def test_each_further_class_starts_at_the_arm_explained_worst():
     counts = np.full((5, 2, 3), 10.0)
     counts[3] = [0, 0, 30]
-    shares = classes.sortings(counts, None)
+    shares = classes.sortings(counts)
     assert [share.shape for share in shares] == [(5, 1), (5, 2), (5, 3), (5, 4)]
     assert shares[1][:, 1] == pytest.approx([0, 0, 0, 1, 0], abs=1e-6)
     for share in shares:
@@ -113,16 +86,8 @@ def test_each_further_class_starts_at_the_arm_explained_worst():
 
 
 def test_there_are_no_more_classes_than_arms():
-    assert [share.shape[1] for share in classes.sortings(np.ones((2, 2, 2)), None)] == [1, 2]
-    assert [share.shape[1] for share in classes.sortings(np.ones((1, 2, 2)), None)] == [1]
-
-
-def test_named_groups_are_one_more_start_if_there_are_several():
-    counts = two_kinds(np.random.default_rng(2))
-    one, several = ("a",) * 6, ("x", "x", "x", "b", "b", "b")
-    assert len(classes.sortings(counts, one)) == len(classes.sortings(counts, None))
-    *_, named = classes.sortings(counts, several)
-    assert named == pytest.approx(np.repeat([[0.0, 1.0], [1.0, 0.0]], 3, axis=0), abs=1e-6)
+    assert [share.shape[1] for share in classes.sortings(np.ones((2, 2, 2)))] == [1, 2]
+    assert [share.shape[1] for share in classes.sortings(np.ones((1, 2, 2)))] == [1]
 
 
 def test_sorting_tells_kinds_apart_from_a_poor_start():
@@ -164,7 +129,7 @@ def test_starting_rows_of_a_class_without_arms_are_those_of_all():
 def test_the_likelihood_is_that_of_one_sequence_of_a_dirichlet_multinomial():
     rng = np.random.default_rng(6)
     n, m = rng.integers(6, size=(3, 2, 3)), rng.dirichlet(np.ones(3), size=(K, 4, 2))
-    alpha = STRENGTHS[:, None, None, None] * m
+    alpha = CONCENTRATIONS[:, None, None, None] * m
     likelihood = classes.log_likelihood(n.astype(float), alpha)
     assert likelihood.shape == (K, 3, 4, 2)
     for k, i, c, r in np.ndindex(likelihood.shape):
@@ -191,25 +156,23 @@ def test_an_arm_that_no_class_explains_better_goes_rather_to_the_larger():
 def test_the_evidence_of_a_first_move_is_one_among_the_states():
     n, share = np.array([[[0.0, 1.0, 0.0]]]), np.ones((1, 1))
     m = np.broadcast_to([0.2, 0.3, 0.5], (K, 1, 1, 3))
-    alpha = STRENGTHS[:, None, None, None] * m
+    alpha = CONCENTRATIONS[:, None, None, None] * m
     tables = classes.expected_tables(n, alpha, share)
-    evidence = classes.row_evidence(
-        classes.log_likelihood(n, alpha), share, m, tables, classes.class_rows(tables)[2]
-    )
+    likelihood = classes.log_likelihood(n, alpha)[:, 0, 0]
+    _, evidence = classes.rows_about_all(likelihood, m, tables, tied=False)
     assert evidence == pytest.approx(np.full((K, 1), np.log(1 / 3)))
 
 
 def test_the_evidence_of_two_moves_is_close_to_the_integral():
     n, share = np.array([[[1.0, 1.0]]]), np.ones((1, 1))
     m = classes.starting_rows(classes.independent_worth(n), share)
-    alpha = STRENGTHS[:, None, None, None] * m
+    alpha = CONCENTRATIONS[:, None, None, None] * m
     tables = classes.expected_tables(n, alpha, share)
-    evidence = classes.row_evidence(
-        classes.log_likelihood(n, alpha), share, m, tables, classes.class_rows(tables)[2]
-    )
+    likelihood = classes.log_likelihood(n, alpha)[:, 0, 0]
+    _, evidence = classes.rows_about_all(likelihood, m, tables, tied=False)
     # E[p (1 - p)] = k / (k + 1) E[m (1 - m)], that is j / (j + 1) E[m0 (1 - m0)], and that is 1/6.
-    about_all = np.mean(CLASS_STRENGTHS / (CLASS_STRENGTHS + 1)) / 6
-    exact = np.log(STRENGTHS / (STRENGTHS + 1) * about_all)
+    about_all = np.mean(CLASS_CONCENTRATIONS / (CLASS_CONCENTRATIONS + 1)) / 6
+    exact = np.log(CONCENTRATIONS / (CONCENTRATIONS + 1) * about_all)
     assert evidence[:, 0] == pytest.approx(exact, abs=0.2)
 
 
@@ -253,7 +216,7 @@ def test_an_arm_without_moves_is_like_its_class():
     share = np.array([[1.0, 0.0], [0.3, 0.7]])
     class_variance = np.full((K, 2, 1, 3), 0.01)
     mean, variance = classes.arm_rows(
-        np.zeros((2, 1, 3)), strengths, share, class_mean, class_variance
+        np.zeros((2, 1, 3)), strengths, share, class_mean[:, None], class_variance[:, None]
     )
     assert mean[0] == pytest.approx(class_mean[0, 0])
     assert mean[1] == pytest.approx(0.3 * class_mean[0, 0] + 0.7 * class_mean[0, 1])
@@ -263,73 +226,21 @@ def test_an_arm_without_moves_is_like_its_class():
 def test_the_row_of_an_arm_has_the_moments_of_its_posterior():
     """One class whose row is known: the posterior is Dir(k m + n)."""
     n, m = np.array([[[3.0, 1.0, 0.0]]]), np.array([0.5, 0.3, 0.2])
-    for place, k in enumerate(STRENGTHS):
+    for place, k in enumerate(CONCENTRATIONS):
         strengths = np.eye(K)[:, [place]]
         class_mean = np.broadcast_to(m, (K, 1, 1, 3))
-        mean, variance = classes.arm_rows(n, strengths, np.ones((1, 1)), class_mean, 0 * class_mean)
+        known = class_mean[:, None], 0 * class_mean[:, None]
+        mean, variance = classes.arm_rows(n, strengths, np.ones((1, 1)), *known)
         alpha = k * m + n[0, 0]
         assert mean[0, 0] == pytest.approx(alpha / alpha.sum())
         expected = alpha * (alpha.sum() - alpha) / (alpha.sum() ** 2 * (alpha.sum() + 1))
         assert variance[0, 0] == pytest.approx(expected)
 
 
-def test_the_row_of_all_arms_is_not_that_of_the_class_seen_most():
-    tables = np.array([[[900.0, 100.0]], [[100000.0, 900000.0]]])[None]
-    m0, draws = classes.row_of_all(tables)
-    assert m0.shape == draws.shape == (J, 1, 1, 1, 2)
-    assert m0.sum(axis=-1) == pytest.approx(1)
-    pooled = tables[..., 0].sum() / tables.sum()
-    by_strength = m0[:, 0, 0, 0, 0]
-    assert 0.5 > by_strength[0] > by_strength[1] > by_strength[2] > pooled
-    # The more classes differ, the fewer draws from the row of all their many tables are worth.
-    assert (np.diff(draws.sum(axis=-1), axis=0) > 0).all()
-
-
-def test_one_draw_of_one_class_is_one_draw_from_the_row_of_all():
-    tables = np.array([0.0, 1.0, 0.0])[None, None, None]
-    m0, draws = classes.row_of_all(tables)
-    assert draws == pytest.approx(np.broadcast_to(tables, draws.shape))
-    assert m0[..., 1] == pytest.approx(2 / 4)
-    assert classes.class_evidence(tables, m0, draws) == pytest.approx(np.log(1 / 3))
-
-
-def test_classes_that_differ_are_evidence_of_little_strength():
-    alike, different = np.full((1, 2, 1, 2), 50.0), np.array([[[90.0, 10]], [[10.0, 90]]])[None]
-    best = [
-        classes.class_evidence(tables, *classes.row_of_all(tables))[:, 0, 0].argmax()
-        for tables in (alike, different)
-    ]
-    assert best == [J - 1, 0]
-
-
-def test_class_rows_by_strength_lie_between_their_tables_and_the_row_of_all():
-    tables = np.array([[[30.0, 10.0]], [[5.0, 35.0]]])[None]
-    _, draws = classes.row_of_all(tables)
-    mean, variance = classes.class_rows_by_strength(tables, draws)
-    assert mean.shape == variance.shape == (J, 1, 2, 1, 2)
-    assert mean.sum(axis=-1) == pytest.approx(1)
-    apart = mean[:, 0, 0, 0, 0] - mean[:, 0, 1, 0, 0]
-    assert 30 / 40 - 5 / 40 > apart[0] > apart[1] > apart[2] > 0
-
-
-def test_class_rows_are_mixed_over_strengths_by_their_evidence():
-    tables = np.random.default_rng(10).uniform(0, 20, size=(K, 2, 3, 4))
-    mean, variance, evidence = classes.class_rows(tables)
-    m0, draws = classes.row_of_all(tables)
-    by_strength = classes.class_evidence(tables, m0, draws)
-    means, variances = classes.class_rows_by_strength(tables, draws)
-    assert evidence == pytest.approx(logsumexp(by_strength, axis=0) - np.log(J))
-    for k, r in np.ndindex(K, 3):
-        w = np.exp(by_strength[:, k, r]) / np.exp(by_strength[:, k, r]).sum()
-        expected = classes.mix(w, means[:, k, :, r], variances[:, k, :, r])
-        assert mean[k, :, r] == pytest.approx(expected[0])
-        assert variance[k, :, r] == pytest.approx(expected[1])
-
-
 def test_two_kinds_of_arms_are_evidence_of_two_classes():
     n = two_kinds(np.random.default_rng(11), n_arms=12)
     worth = classes.independent_worth(n)
-    evidence = [classes.fit(n, worth, share)[2] for share in classes.sortings(worth[2], None)]
+    evidence = [classes.fit(n, worth, share)[2] for share in classes.sortings(worth[2])]
     assert np.argmax(evidence) == 1
 
 
@@ -337,25 +248,5 @@ def test_arms_all_alike_are_evidence_of_one_class():
     rng = np.random.default_rng(12)
     n = moves_of(rng, np.broadcast_to([0.6, 0.3, 0.1], (12, 3, 3)), 40)
     worth = classes.independent_worth(n)
-    evidence = [classes.fit(n, worth, share)[2] for share in classes.sortings(worth[2], None)]
+    evidence = [classes.fit(n, worth, share)[2] for share in classes.sortings(worth[2])]
     assert np.argmax(evidence) == 0
-
-
-def test_classes_of_many_arms_are_found_from_some_and_their_rows_block_by_block(monkeypatch):
-    rng = np.random.default_rng(11)
-    kinds = rng.dirichlet(np.ones(3), size=(2, 3, 2))
-    truth = kinds[rng.integers(2, size=300)]
-    visits = rng.multinomial(rng.poisson(8, size=(300, 3, 2)), truth)
-    visits[::10] = 0  # never seen moving: nothing is found from them
-    whole = classes.rows(visits)
-    monkeypatch.setattr(classes, "MOST_AT_ONCE", 120)
-    few = classes.sample(visits.reshape(300, 6, 3), np.random.default_rng(0))
-    assert len(few) == 120
-    assert visits[few].any(axis=(1, 2, 3)).all()
-    blocks = classes.rows(visits, None, np.random.default_rng(0))
-    assert blocks[0].sum(axis=3) == pytest.approx(1)
-    assert np.sqrt(np.mean((blocks[0] - whole[0]) ** 2)) < 0.02
-    error = [np.sqrt(np.mean((mean - truth) ** 2)) for mean in (blocks[0], whole[0])]
-    assert error[0] < 1.3 * error[1]
-    again = classes.rows(visits, None, np.random.default_rng(0))
-    assert blocks[0].tobytes() == again[0].tobytes()

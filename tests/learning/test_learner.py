@@ -6,7 +6,6 @@ import pytest
 from dopl_core import environments
 from dopl_core.experiments.simulator import play
 from dopl_core.learning.dopl import Dopl
-from dopl_core.learning.learner import rank
 from dopl_core.learning.planning import plan
 from dopl_core.world import SimulatedWorld
 
@@ -70,7 +69,7 @@ def test_duels_are_between_activated_arms_in_their_present_states(cpap):
     assert (duels[:, 3] == states[duels[:, 2]]).all()
 
 
-def test_the_best_ranked_are_activated_and_equals_by_lot(cpap):
+def test_the_best_ranked_are_activated_and_ties_are_broken_at_random(cpap):
     learner = dopl(cpap, horizon=200)
     learner.replan()
     learner.priority = np.zeros((20, 3))
@@ -83,13 +82,6 @@ def test_the_best_ranked_are_activated_and_equals_by_lot(cpap):
     rest = np.delete(times, [3, 7])
     assert rest.sum() == 200 * 6
     assert rest.min() > 40
-
-
-def test_rank_is_by_index_then_advantage_and_equal_is_equal():
-    index = np.array([[1.0, 0.0], [1.0 - 1e-9, 0.5]])
-    advantage = np.array([[0.2, -1.0], [0.3, 0.0]])
-    assert rank(index, advantage).tolist() == [[2, 0], [3, 1]]
-    assert rank(index).tolist() == [[2, 0], [2, 1]]
 
 
 def test_undo_leaves_no_trace(cpap):
@@ -108,7 +100,7 @@ def test_undo_leaves_no_trace(cpap):
 
 
 @pytest.mark.parametrize("confidence", ["paper", "calibrated"])
-def test_a_restored_learner_goes_on_to_the_bit(cpap, confidence):
+def test_a_restored_learner_continues_to_the_bit(cpap, confidence):
     learner, _ = played(cpap, 3, confidence=confidence)
     twin = dopl(cpap, confidence=confidence)
     twin.restore(learner.state())
@@ -120,7 +112,7 @@ def test_a_restored_learner_goes_on_to_the_bit(cpap, confidence):
     assert all(np.array_equal(one[key], other[key]) for key in one)
 
 
-def test_the_reference_stays_unless_it_may_move(cpap):
+def test_the_reference_is_fixed_or_the_most_compared(cpap):
     stays, _ = played(cpap, 12)
     moves, _ = played(cpap, 12, reference="most-compared")
     compared = moves.counts.wins() + moves.counts.wins().T
@@ -140,7 +132,7 @@ def test_the_reference_stays_unless_it_may_move(cpap):
     assert fresh.preferences.reference == 2 * 3 + 1
 
 
-def test_with_the_truth_known_the_plan_is_the_lps(cpap):
+def test_with_known_transitions_the_plan_is_that_of_the_lp(cpap):
     learner = dopl(cpap, confidence="paper")
     P = cpap.transitions
     truth = plan(cpap.rewards, P, P, 8, engine="highs")
@@ -154,7 +146,7 @@ def test_with_the_truth_known_the_plan_is_the_lps(cpap):
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        (lambda x: x.count_duels([[0, 0, 1, 0]], [2]), "1 where the left has won"),
+        (lambda x: x.count_duels([[0, 0, 1, 0]], [2]), "1 if the left side won"),
         (lambda x: x.count_duels([[0, 0, 1, 0]], [1, 1]), "of 1 duels"),
         (lambda x: x.count_duels([[0, 3, 1, 0]], [0]), "states of 3"),
         (lambda x: x.count_duels([[0, 0, 1, 0], [1, 0, 1, 0]], [1, 1]), "two different arms"),
@@ -196,15 +188,14 @@ def test_an_episode_begins_with_a_plan_and_ends_after_its_horizon(cpap):
         ({"reference": "best"}, "fixed, most-compared"),
     ],
 )
-def test_an_unknown_option_is_refused_with_the_known_ones(cpap, option, reason):
+def test_an_unknown_option_is_refused_and_the_known_ones_are_named(cpap, option, reason):
     with pytest.raises(ValueError, match=reason):
         dopl(cpap, **option)
 
 
-def test_places_by_lot_go_to_anybody_present_and_not_chosen_and_can_be_drawn_again():
-    learner = Dopl(10, 2, 4, horizon=1, seed=7)
-    learner.by_lot = 2
-    learner.adapt(np.arange(10) < 8, 4)
+def test_places_by_lot_go_to_present_arms_not_chosen_and_are_reproducible():
+    learner = Dopl(10, 2, 4, horizon=1, seed=7, confidence="paper")
+    learner.adapt(np.arange(10) < 8, 4, by_lot=2)
     drawn = np.zeros(10)
     for _ in range(200):
         learner.replan()
@@ -218,7 +209,7 @@ def test_places_by_lot_go_to_anybody_present_and_not_chosen_and_can_be_drawn_aga
     assert drawn[:8].min() > 30  # 50 expected each: who is chosen is left to chance here, too
 
 
-def test_no_lot_is_drawn_where_no_place_is_for_lots():
+def test_no_arm_is_drawn_if_no_place_is_drawn_by_lot():
     learner = Dopl(4, 2, 2, horizon=1)
     learner.replan()
     assert len(learner.draw_lots(learner.activate(np.zeros(4, dtype=int), 0), 0)) == 0

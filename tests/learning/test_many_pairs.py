@@ -13,28 +13,35 @@ from dopl_core.world import SimulatedWorld
 N, S = 30, 3
 
 
-@pytest.fixture
-def known():
-    """What is known of 30 arms with 3 states, and the same as a covariance [M, M]."""
+@pytest.fixture(params=["strengths", "differences"])
+def known(request):
+    """What is known of 30 arms with 3 states, and the same as matrices [M, M].
+
+    What matters: strengths, each by its own weight, or also differences within an arm.
+    """
     rng = np.random.default_rng(0)
     of_states = np.tile(rng.normal(size=(S, S)), (N, 1)) + 0.1 * rng.normal(size=(N * S, S))
     within, rest = rng.random(N * S), rng.random(N * S)
     common = np.column_stack([of_states, within])
     same_arm = np.kron(np.eye(N), np.ones((S, S)))
     covariance = of_states @ of_states.T + same_arm * np.outer(within, within) + np.diag(rest)
-    matters, strengths = rng.random(N * S), rng.normal(size=N * S)
+    weights, strengths = rng.random((N, S, 1)), rng.normal(size=N * S)
+    apart = 0.9 if request.param == "differences" else 0.0
+    matters = weights * np.eye(S) - apart * weights.mean(axis=1, keepdims=True) / S
     codes = np.arange(N) * S + rng.integers(S, size=N)
     about = many_pairs.unknown(common, covariance.diagonal(), strengths, matters, codes)
-    return about, covariance, matters, codes
+    whole = np.zeros((N, S, N, S))
+    whole[np.arange(N), :, np.arange(N)] = matters
+    return about, covariance, whole.reshape(N * S, N * S), codes
 
 
 def test_what_a_few_are_worth_is_what_the_whole_covariance_says(known):
     about, V, matters, codes = known
     some = np.array([3, 17, 4, 9])
     telling = about.telling(some)
-    towards = V[:, codes[some]] * np.sqrt(matters)[:, None]
+    towards = V[:, codes[some]]
     assert telling.covariance == pytest.approx(V[np.ix_(codes[some], codes[some])])
-    assert telling.gram == pytest.approx(towards.T @ towards)
+    assert telling.gram == pytest.approx(towards.T @ matters @ towards)
 
 
 def test_what_was_asked_is_worth_less_and_the_others_tell_less_of_states(known):
@@ -50,9 +57,8 @@ def test_what_was_asked_is_worth_less_and_the_others_tell_less_of_states(known):
 def test_pairs_of_few_are_about_as_telling_as_those_found_among_all(known):
     about, V, matters, codes = known
     none, keys = np.empty((0, 2), dtype=np.int64), np.random.default_rng(1).random(N + 20)
-    towards = V[:, codes] * np.sqrt(matters)[:, None]
-    inner = V[np.ix_(codes, codes)]
-    args = towards.T @ towards, inner, about.strengths
+    towards, inner = V[:, codes], V[np.ix_(codes, codes)]
+    args = towards.T @ matters @ towards, inner, about.strengths
     best = pair_designs.most_telling(*args, none, keys)
     found = many_pairs.most_telling(about, none, keys)
 
@@ -61,7 +67,7 @@ def test_pairs_of_few_are_about_as_telling_as_those_found_among_all(known):
         told[np.arange(len(pairs)), codes[pairs[:, 0]]] = 1
         told[np.arange(len(pairs)), codes[pairs[:, 1]]] = -1
         gain = np.linalg.solve(told @ V @ told.T + 4 * np.eye(len(pairs)), told @ V)
-        return matters @ (V - V @ told.T @ gain).diagonal()
+        return np.trace(matters @ (V - V @ told.T @ gain))
 
     by_lot = np.random.default_rng(2).permuted(np.tile(np.arange(N), (20, 1)), axis=1)[:, :2]
     assert left_unknown(found) < left_unknown(best) * 1.02
@@ -79,7 +85,7 @@ def many(copies, **rules):
 def test_a_sitting_of_many_arms_asks_about_as_many_of_them_as_it_can():
     bandit, learner = many(15, answers=150)
     world = SimulatedWorld(bandit, 0, temperature=0.4)
-    duels = learner.sitting(world.states, 140)
+    duels = learner.first_round(world.states, 140)
     assert duels.shape == (140, 4)
     assert len(np.unique(duels[:, ::2])) > 190
     assert (duels[:, 0] != duels[:, 2]).all()

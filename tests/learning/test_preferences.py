@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import root
 
 from dopl_core.learning import preferences
-from dopl_core.learning.counts import counted
+from dopl_core.learning.counts import Counts, counted
 from dopl_core.learning.dynamics import hoeffding
-from dopl_core.learning.preferences import F_HIGH, F_LOW, infer
+from dopl_core.learning.preferences import F_HIGH, F_LOW, infer, scale_separation
 from dopl_core.world import bradley_terry
 
 in_domain = st.floats(F_LOW, F_HIGH)
@@ -104,3 +105,53 @@ def test_a_tie_counts_half():
     F, C = preferences.empirical(wins)
     assert F[0, 2] == 0.5
     assert C[0, 2] == 1
+
+
+def drawn_in(winners, losers, n_items):
+    """Scale separation reliability the long way: scipy finds the strengths."""
+    C, score = np.zeros((n_items, n_items)), np.zeros(n_items)
+    for i, j in zip(winners, losers, strict=True):
+        C[i, j] += 1
+        C[j, i] += 1
+        score[i] += 1
+    n = C.sum(axis=1)
+    score = 0.3 + (n - 0.6) / n * score
+
+    def short(theta):
+        F = 1 / (1 + np.exp(theta - theta[:, None]))
+        level = ((C * F).sum(axis=1) - score) / (C * F * (1 - F)).sum(axis=1)
+        return np.append(level[1:] - level[0], theta.sum())
+
+    theta = root(short, np.zeros(n_items), tol=1e-12).x
+    F = 1 / (1 + np.exp(theta - theta[:, None]))
+    return 1 - np.mean(1 / (C * F * (1 - F)).sum(axis=1)) / np.var(theta, ddof=1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_scale_separation_is_what_its_definition_gives(seed):
+    rng = np.random.default_rng(seed)
+    theta, i = rng.normal(size=8), rng.integers(8, size=60)
+    j = (i + rng.integers(1, 8, size=60)) % 8
+    won = rng.random(60) < bradley_terry(theta[i] - theta[j])
+    winners, losers = np.where(won, i, j), np.where(won, j, i)
+    expected = drawn_in(winners, losers, 8)
+    assert scale_separation(winners, losers, 8) == pytest.approx(expected, abs=1e-6)
+    # An item that nobody compared changes nothing; the same answers ten times are more reliable.
+    assert scale_separation(winners, losers, 9) == pytest.approx(expected, abs=1e-6)
+    assert scale_separation(np.tile(winners, 10), np.tile(losers, 10), 8) > expected
+
+
+def test_scale_separation_of_equal_items_is_0_and_needs_two_of_them():
+    assert scale_separation([0, 1], [1, 0], 2) == 0
+    with pytest.raises(ValueError, match="at least two items"):
+        scale_separation([], [], 3)
+
+
+@pytest.mark.parametrize(("times", "reversed_"), [(1, False), (12, True)])
+def test_a_handful_of_answers_does_not_reverse_the_order_of_states_and_many_do(times, reversed_):
+    counts, arms = Counts(40), np.arange(8)
+    counts.add(arms * 4 + 1, (arms + 1) * 4 + 2, float(times))  # state 1 is preferred to state 2
+    mean = preferences.calibrated(counts, 4, None, ordered=True).mean.mean(axis=0)
+    assert (mean[1] > mean[2]) == reversed_
+    assert mean[0] < min(mean[1:])
+    assert mean[3] > max(mean[:3])

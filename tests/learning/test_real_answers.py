@@ -45,7 +45,16 @@ def loss(strengths: np.ndarray, held_out: np.ndarray) -> float:
     return float(-np.log(expit(strengths[held_out[:, 0]] - strengths[held_out[:, 1]])).mean())
 
 
-@pytest.mark.parametrize("size", [20, 50, 100, 200, 500])
+@pytest.mark.parametrize(
+    "size",
+    [
+        20,
+        50,
+        100,
+        pytest.param(200, marks=pytest.mark.long),
+        pytest.param(500, marks=pytest.mark.long),
+    ],
+)
 def test_held_out_answers_are_predicted_as_well_as_by_choixs_best_prior(size: int) -> None:
     everything, ours, theirs = answers(), [], []
     for seed in range(20):

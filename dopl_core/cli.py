@@ -1,18 +1,17 @@
-"""The `dopl` command: one function for each thing it does."""
+"""The `dopl` command: it reads the command line and calls one function."""
 
 import argparse
 import importlib.util
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from dopl_core.experiments import commands as experiment_commands
-from dopl_core.places import ROOT
-from dopl_core.studies import commands as study_commands
-from dopl_core.studies.csvtext import printable
+from dopl_core.paths import ROOT
+from dopl_core.studies import cli as study_commands
+from dopl_core.studies.model.safe_csv import printable
 
 BENCHMARKS = ROOT / "tests" / "benchmarks"
 
@@ -20,14 +19,14 @@ Command = Callable[[argparse.Namespace], None]
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run one command; what its user did wrong is said in one line, without a traceback."""
-    parser = _parser()
-    args, more = parser.parse_known_args(argv)
+    """Run one command. An error of its user is one line, without a traceback."""
+    commands = parser()
+    args, more = commands.parse_known_args(argv)
     run: Command = args.run
     if run is app:
         args.streamlit = more
     elif more:
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
+        commands.error(f"unrecognized arguments: {' '.join(more)}")
     try:
         run(args)
     except (ValueError, OSError) as error:
@@ -37,38 +36,42 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def app(args: argparse.Namespace) -> None:
-    """Start the web app; on any address but this computer's own, the owner needs a key."""
+    """Start the web app. On any address other than localhost, the owner needs a key."""
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "streamlit_app.py")]
     address = _option(args.streamlit, "server.address")
     environment = os.environ | _from_here()
     if args.key or address not in (None, "localhost", "127.0.0.1", "::1"):
-        from dopl_core.studies import access, service
+        from dopl_core import studies
+        from dopl_core.studies import access
 
         environment["DOPL_ASK_FOR_KEY"] = "1"
-        if made := access.first_owner_key(service.open_store()):
+        if made := access.first_owner_key(studies.open_store()):
             _print_link(made, "localhost" if address is None else address, args.streamlit)
         else:
-            print("The owner's link was printed when it was made; `dopl key` makes a new one.")
-    sys.exit(subprocess.call(command + args.streamlit, cwd=ROOT, env=environment))
+            print("The owner's link was printed when it was made. `dopl key` makes a new one.")
+    os.chdir(ROOT)
+    # In place of this process, so that signals reach the server.
+    os.execve(sys.executable, command + args.streamlit, environment)  # noqa: S606
 
 
 def _from_here() -> dict[str, str]:
-    """What the environment says of files, for a process that runs in another folder."""
-    from dopl_core.studies.store import full_address
+    """Environment variables that name files, with full paths: the app runs in another folder."""
+    from dopl_core.studies.store.database import full_address
 
-    said = {}
+    found = {}
     if url := os.environ.get("DOPL_DATABASE_URL"):
-        said["DOPL_DATABASE_URL"] = full_address(url)
+        found["DOPL_DATABASE_URL"] = full_address(url)
     if runs := os.environ.get("DOPL_RUNS"):
-        said["DOPL_RUNS"] = str(Path(runs).absolute())
-    return said
+        found["DOPL_RUNS"] = str(Path(runs).absolute())
+    return found
 
 
 def key(args: argparse.Namespace) -> None:
-    """Make a new key for the owner; the one before, and who came in by it, is out."""
-    from dopl_core.studies import access, service
+    """Make a new key for the owner, and end all sessions of the old key."""
+    from dopl_core import studies
+    from dopl_core.studies import access
 
-    _print_link(access.make_owner_key(service.open_store()), args.address, [])
+    _print_link(access.make_owner_key(studies.open_store()), args.address, [])
 
 
 def _print_link(key: str, address: str | None, options: list[str]) -> None:
@@ -81,7 +84,7 @@ def _print_link(key: str, address: str | None, options: list[str]) -> None:
 
 
 def _option(options: list[str], name: str) -> str | None:
-    """What streamlit will take this option to be, from its command line or the environment."""
+    """The value of a Streamlit option, from its command line or from the environment."""
     for i, word in enumerate(options):
         if word.startswith(f"--{name}="):
             return word.partition("=")[2]
@@ -91,24 +94,40 @@ def _option(options: list[str], name: str) -> str | None:
 
 
 def bench(args: argparse.Namespace) -> None:
-    """Run the benchmarks: each is a file of tests/benchmarks with a main()."""
+    """Run the benchmarks of a checkout and print their results."""
     known = sorted(path.stem for path in BENCHMARKS.glob("[a-z]*.py"))
     if not known:
-        raise ValueError("the benchmarks are among the tests, which only a checkout has")
-    for name in args.names or known:
-        if name not in known:
-            raise ValueError(f'benchmark "{name}" is not one of {", ".join(known)}')
+        raise ValueError("benchmarks need a checkout: an installed wheel does not contain tests")
+    for name, given in _benchmarks(args.names or known, known):
         spec = importlib.util.spec_from_file_location(f"bench_{name}", BENCHMARKS / f"{name}.py")
         if spec is None or spec.loader is None:
             raise ValueError(f"{BENCHMARKS / name}.py cannot be loaded")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        module.main()
+        module.main(*given)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="dopl", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+def _benchmarks(words: list[str], known: list[str]) -> list[tuple[str, list[str]]]:
+    """Benchmarks and what is given to each: `answers` takes a folder."""
+    found: list[tuple[str, list[str]]] = []
+    for word in words:
+        if word in known:
+            found.append((word, []))
+        elif found and found[-1][0] == "answers" and not found[-1][1]:
+            found[-1][1].append(word)
+        else:
+            raise ValueError(f'benchmark "{word}" is not one of {", ".join(known)}')
+    return found
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line of `dopl`: one sub-parser for each command, with its function as `run`."""
+    top = argparse.ArgumentParser(
+        prog="dopl",
+        description="Whom to help next, learned from which-of-these-two answers.",
+        epilog="`dopl COMMAND --help` explains a command. `dopl app` has guides on its Help page.",
+    )
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Command) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
@@ -116,22 +135,27 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     sub = command("app", app)
-    sub.epilog = "All other options are streamlit's: --server.port 8600 ..."
+    sub.epilog = "All other options are Streamlit's, for example --server.port 8600."
     sub.add_argument(
         "--key",
         action="store_true",
-        help="ask for the owner's key on this computer too: behind a proxy or a tunnel",
+        help="ask for the owner's key on this computer too; use it behind a proxy or a tunnel",
     )
     sub = command("key", key)
     sub.add_argument(
         "--address",
-        help="where the app can be reached, for the link: clinic.example, or https://clinic.example",
+        help="address of the app, for the link: clinic.example or https://clinic.example",
     )
     experiment_commands.add(command)
     study_commands.add(command)
     sub = command("bench", bench)
-    sub.add_argument("names", nargs="*", metavar="NAME", help="which ones; all by default")
-    return parser
+    sub.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="benchmarks to run (default: all); answers takes a folder: answers FOLDER",
+    )
+    return top
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-"""Environments are TOML files: the paper's three, an example of its appendix, or a researcher's."""
+"""Environments are TOML files: the paper's three, an example of its appendix, or your own."""
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta, Struct
 
-from dopl_core.learning.bandit import Bandit, FloatArray, State
+from dopl_core.learning.bandit import Bandit, FloatArray, Pays, State
 from dopl_core.learning.streams import Stream, generator
-from dopl_core.places import ROOT
+from dopl_core.paths import ROOT
+from dopl_core.validation import brief, convert, text, whole
 
 FOLDER = ROOT / "data" / "environments"
 
@@ -18,26 +19,67 @@ MOST_ARMS = 100_000
 MOST_ENTRIES = 20_000_000  # of all arms' transitions, 8 bytes each
 _LARGEST = 2 << 20  # bytes of a file: 255 states take 0.8 MB
 _LONGEST = 10_000  # characters of a text
-_GROUP = {"name", "arms", "rewards", "wait", "act"}
-_STATE = {"label", "description"}
-_AS = ("wait", "act")
+_MOST_COLUMNS = 100  # of a group, and texts that one of them is drawn from
 
-# tomllib takes a time that grows with the square of a key's parts; no environment has three.
+# tomllib needs time quadratic in the number of parts of a key; no environment has three parts.
 _KEY_PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _DEEP_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY_PART}(?:[ \t]*\.[ \t]*{_KEY_PART}){{30}}")
 
 
 class BadEnvironmentError(ValueError):
-    """An environment file that breaks a rule: says which key, which row, and why."""
+    """An environment file that breaks a rule; names the key, the row and the reason."""
+
+
+Name = Annotated[str, text(_LONGEST, blank=False)]
+Number = Annotated[float, Meta(gt=-1e9, lt=1e9)]
+Epochs = Annotated[int, whole(1, 10**9)]
+
+
+class _State(Struct, forbid_unknown_fields=True):
+    label: Name
+    description: Annotated[str, text(_LONGEST)] = ""
+
+
+class _Group(Struct, forbid_unknown_fields=True):
+    """A group of arms; rows and cells depend on the number of states, and are checked later."""
+
+    name: Name
+    arms: Annotated[int, whole(1, MOST_ARMS)]
+    rewards: list[Number]
+    wait: list[Any]
+    act: list[Any]
+    columns: Annotated[dict[Name, Any], Meta(max_length=_MOST_COLUMNS)] = {}
+
+
+class _File(Struct, forbid_unknown_fields=True):
+    name: Name
+    title: Name
+    question: Name
+    noun: Name
+    budget: Annotated[int, whole(0, MOST_ARMS)]  # the bandit checks it against its arms
+    states: list[_State]
+    groups: list[_Group]
+    episodes: Epochs = Bandit.episodes
+    horizon: Epochs = Bandit.horizon
+    epsilon: Annotated[float, Meta(gt=0, lt=1)] = Bandit.epsilon
+    pays: Pays = Bandit.pays
+
+
+def _group_name(number: int, group: Any) -> str:
+    name = group.get("name") if isinstance(group, dict) else None
+    return f'group "{name[:80]}"' if isinstance(name, str) else f"group {number}"
+
+
+_PLACES = {"states": lambda number, state: f"state {number}", "groups": _group_name}
 
 
 def names() -> list[str]:
-    """The environments that come with the project."""
+    """The names of the environments in this project."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def load(name_or_path: str | Path, seed: int = 0) -> Bandit:
-    """The bandit of a shipped environment or of a TOML file; ranges are drawn from `seed`."""
+    """The bandit of a named environment or of a TOML file; ranges are drawn from `seed`."""
     path = Path(name_or_path)
     if path.suffix != ".toml":
         path = FOLDER / f"{name_or_path}.toml"
@@ -51,7 +93,7 @@ def load(name_or_path: str | Path, seed: int = 0) -> Bandit:
             content = file.read(_LARGEST + 1)
         return parse(read_toml(content.decode()), seed)
     except FileNotFoundError:
-        raise BadEnvironmentError(f"{path}: no such file") from None
+        raise BadEnvironmentError(f"{path}: file not found") from None
     except OSError as error:
         raise BadEnvironmentError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -60,14 +102,14 @@ def load(name_or_path: str | Path, seed: int = 0) -> Bandit:
         raise BadEnvironmentError(f"{path.name}: {error}") from None
 
 
-def read_toml(text: str) -> dict[str, Any]:
-    """What the text of an environment file says, before any of it is believed."""
-    if len(text) > _LARGEST:
+def read_toml(content: str) -> dict[str, Any]:
+    """The TOML of an environment file as a dictionary; nothing of it is checked yet."""
+    if len(content) > _LARGEST:
         raise BadEnvironmentError(f"over {_LARGEST >> 20} MB: not an environment")
-    if _DEEP_KEY.search(text):
+    if _DEEP_KEY.search(content):
         raise BadEnvironmentError("not an environment: a key has more than 30 parts")
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(content)
     except RecursionError:
         raise BadEnvironmentError("not an environment: nested too deep") from None
     except ValueError as error:  # not TOML, or a number with thousands of digits
@@ -76,164 +118,110 @@ def read_toml(text: str) -> dict[str, Any]:
 
 def parse(data: dict[str, Any], seed: int = 0) -> Bandit:
     """The bandit that a parsed environment file describes."""
-    n_arms, S = size(data)
-    states = [_state(entry, f"state {i + 1}") for i, entry in enumerate(data["states"])]
+    file = _read(data)
+    n_arms, S = _size(file)
     transitions = np.empty((n_arms, S, 2, S))
     rewards = np.empty((n_arms, S))
     of_group: list[str] = []
-    for group in data["groups"]:
-        where = f'group "{_text(group["name"], "group: name")}"'
-        first, last = len(of_group), len(of_group) + group["arms"]
-        rewards[first:last] = _rewards(group["rewards"], S, where)
-        for n in range(first, last if _has_ranges(group) else first + 1):
-            # A generator of its own for each arm: adding a group leaves the others as they were.
-            rng = generator(Stream.ENVIRONMENT, seed, n)
-            for a, action in enumerate(_AS):
-                transitions[n, :, a] = _matrix(group[action], S, rng, f"{where}: {action}")
-        if not _has_ranges(group):
-            transitions[first + 1 : last] = transitions[first]
-        of_group += [group["name"]] * group["arms"]
-    about = {key: check(data[key], key) for key, check in _ABOUT.items() if key in data}
+    columns: dict[str, list[str]] = {}
+    for group in file.groups:
+        where = f'group "{group.name[:80]}"'
+        first, last = len(of_group), len(of_group) + group.arms
+        if len(group.rewards) != S:
+            raise BadEnvironmentError(f"{where}: rewards must be {S} numbers, one for each state")
+        rewards[first:last] = group.rewards
+        _fill(transitions[first:last], group, seed, first)
+        rng = generator(Stream.COLUMNS, seed, first)
+        for name, cells in group.columns.items():
+            texts = _cells(cells, group.arms, rng, f'{where}: columns: "{name[:80]}"')
+            columns.setdefault(name, [""] * n_arms)[first:last] = texts
+        of_group += [group.name] * group.arms
     try:
-        return Bandit(transitions, rewards, states=tuple(states), groups=tuple(of_group), **about)
+        return Bandit(
+            transitions,
+            rewards,
+            states=tuple(State(state.label, state.description) for state in file.states),
+            groups=tuple(of_group),
+            columns={name: tuple(texts) for name, texts in columns.items()},
+            **{key: getattr(file, key) for key in data if key not in ("states", "groups")},
+        )
     except ValueError as error:
         raise BadEnvironmentError(str(error)) from None
 
 
 def size(data: dict[str, Any]) -> tuple[int, int]:
-    """How many arms and states a parsed file describes; refused where nobody could hold them."""
-    _check_keys(data, _REQUIRED, _ABOUT.keys() - _REQUIRED, "the file")
-    states, groups = _tables(data, "states"), _tables(data, "groups")
-    for i, entry in enumerate(states):
-        _check_keys(entry, {"label"}, _STATE, f"state {i + 1}")
-    for i, group in enumerate(groups):
-        name = group.get("name") if isinstance(group, dict) else None
-        where = f'group "{name[:80]}"' if isinstance(name, str) else f"group {i + 1}"
-        _check_keys(group, _GROUP, set(), where)
-        _whole(1, MOST_ARMS)(group["arms"], f"{where}: arms")
-    n_arms, n_states = sum(group["arms"] for group in groups), len(states)
+    """The numbers of arms and states in a parsed file; refuses more than fit in memory."""
+    return _size(_read(data))
+
+
+def _read(data: dict[str, Any]) -> _File:
+    return convert(data, _File, "the file", BadEnvironmentError, _PLACES)
+
+
+def _size(file: _File) -> tuple[int, int]:
+    for key, tables in (("states", file.states), ("groups", file.groups)):
+        if not tables:
+            raise BadEnvironmentError(f"{key}: at least one [[{key}]] table is needed")
+    n_arms, n_states = sum(group.arms for group in file.groups), len(file.states)
     if n_arms > MOST_ARMS or 2 * n_arms * n_states**2 > MOST_ENTRIES:
         raise BadEnvironmentError(
-            f"{n_arms} arms with {n_states} states: at most {MOST_ARMS} arms, and "
-            f"{MOST_ENTRIES} entries in their transitions, can be held"
+            f"{n_arms} arms with {n_states} states exceed the limit of {MOST_ARMS} arms and "
+            f"{MOST_ENTRIES} entries in their transitions"
         )
     return n_arms, n_states
 
 
-# --- what each key holds
-
-
-def _state(entry: dict[str, Any], where: str) -> State:
-    words = [entry["label"], entry.get("description", "")]
-    return State(_text(words[0], f"{where}: label"), _words(words[1], f"{where}: description"))
-
-
-def _words(value: Any, where: str) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST:
+def _cells(content: Any, n_arms: int, rng: np.random.Generator, where: str) -> list[str]:
+    """One text for all arms, or for each arm a number in [low, high] or one of several texts."""
+    if isinstance(content, str):
+        return [_text(content, where)] * n_arms
+    if not isinstance(content, list) or not 0 < len(content) <= _MOST_COLUMNS:
         raise BadEnvironmentError(
-            f"{where} is {brief(value)}: a text of at most {_LONGEST} characters needed"
+            f"{where} is {brief(content)}: a text, a range [low, high] or a list of texts needed"
         )
-    return value
+    if isinstance(content[0], str):
+        texts = [_text(one, f"{where}, text {i + 1}") for i, one in enumerate(content)]
+        return [texts[at] for at in rng.integers(len(texts), size=n_arms).tolist()]
+    if len(content) != 2:
+        raise BadEnvironmentError(f"{where}: a range is [low, high], {brief(content)} given")
+    low, high = (_number(end, where) for end in content)
+    if low > high:
+        raise BadEnvironmentError(f"{where}: range [{low:g}, {high:g}] must go from low to high")
+    return [f"{value:.6g}" for value in rng.uniform(low, high, size=n_arms).tolist()]
 
 
 def _text(value: Any, where: str) -> str:
-    if not _words(value, where).strip():
-        raise BadEnvironmentError(f"{where} is empty")
-    return str(value)
-
-
-def _whole(least: int, most: int) -> Callable[[Any, str], int]:
-    def check(value: Any, where: str) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise BadEnvironmentError(
-                f"{where} is {brief(value)}: a whole number needed, from {least} to {most}"
-            )
-        return value
-
-    return check
-
-
-def _share(value: Any, where: str) -> float:
-    number = _number(value, where)
-    if not 0 < number < 1:
-        raise BadEnvironmentError(f"{where} is {number:g}: a number between 0 and 1 needed")
-    return number
-
-
-_ABOUT: dict[str, Callable[[Any, str], Any]] = {
-    "name": _text,
-    "title": _text,
-    "question": _text,
-    "noun": _text,
-    "budget": _whole(0, MOST_ARMS),  # the bandit knows between what it must lie
-    "episodes": _whole(1, 10**9),
-    "horizon": _whole(1, 10**9),
-    "epsilon": _share,
-    "pays": _text,
-}
-_REQUIRED = {"name", "title", "question", "noun", "budget", "states", "groups"}
-
-
-def _check_keys(table: Any, required: set[str], optional: set[str], where: str) -> None:
-    if not isinstance(table, dict):
-        raise BadEnvironmentError(f"{where}: a table of keys needed, {brief(table)} given")
-    if missing := required - table.keys():
-        raise BadEnvironmentError(f'{where}: key "{sorted(missing)[0]}" is missing')
-    if unknown := table.keys() - required - optional:
-        known = ", ".join(sorted(required | optional))
-        raise BadEnvironmentError(
-            f'{where}: key "{sorted(unknown)[0][:80]}" is unknown; known keys: {known}'
-        )
-
-
-def _tables(data: dict[str, Any], key: str) -> list[Any]:
-    if not isinstance(data[key], list) or not data[key]:
-        raise BadEnvironmentError(f"{key}: at least one [[{key}]] table needed")
-    return data[key]
+    return convert(value, Name, where, BadEnvironmentError)
 
 
 def _number(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadEnvironmentError(f"{where}: {brief(value)} is not a number")
-    if not abs(value) < 1e9:  # so it is with nan
-        raise BadEnvironmentError(f"{where}: {brief(value)} is not a number that can be meant")
-    return float(value)
+    return convert(value, Number, where, BadEnvironmentError)
 
 
-def brief(value: Any) -> str:
-    """A value in an error: short, whatever it is."""
-    if isinstance(value, dict):
-        return "a table"
-    if isinstance(value, list):
-        return f"a list of {len(value)}"
-    if isinstance(value, int) and abs(value) > 10**18:
-        return "a huge number"
-    shown = repr(value if not isinstance(value, str) else value[:60])
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+def _fill(transitions: FloatArray, group: _Group, seed: int, first: int) -> None:
+    """Fill in the transitions of a group's arms [arms, S, 2, S]; `first` is its first arm."""
+    rows = [row for row in (*group.wait, *group.act) if isinstance(row, list)]
+    is_drawn = any(isinstance(entry, list) for row in rows for entry in row)
+    for n in range(group.arms if is_drawn else 1):
+        # Each arm has its own generator: adding a group leaves the others as they were.
+        rng = generator(Stream.ENVIRONMENT, seed, first + n)
+        for a, (action, matrix) in enumerate((("wait", group.wait), ("act", group.act))):
+            where = f'group "{group.name[:80]}": {action}'
+            transitions[n, :, a] = _matrix(matrix, transitions.shape[1], rng, where)
+    if not is_drawn:
+        transitions[1:] = transitions[0]
 
 
-def _rewards(values: Any, S: int, where: str) -> list[float]:
-    if not isinstance(values, list) or len(values) != S:
-        raise BadEnvironmentError(f"{where}: rewards needs {S} numbers, one for each state")
-    return [_number(value, f"{where}: rewards") for value in values]
-
-
-def _has_ranges(group: dict[str, Any]) -> bool:
-    """Whether anything of a group is drawn: else its arms are all alike."""
-    rows = [row for a in _AS if isinstance(group[a], list) for row in group[a]]
-    return any(isinstance(entry, list) for row in rows if isinstance(row, list) for entry in row)
-
-
-def _matrix(rows: Any, S: int, rng: np.random.Generator, where: str) -> FloatArray:
-    if not isinstance(rows, list) or len(rows) != S:
-        raise BadEnvironmentError(f"{where}: {S} rows needed, one for each state")
+def _matrix(rows: list[Any], S: int, rng: np.random.Generator, where: str) -> FloatArray:
+    if len(rows) != S:
+        raise BadEnvironmentError(f"{where}: must have {S} rows, one for each state")
     return np.array([_row(row, S, rng, f"{where}, row {s + 1}") for s, row in enumerate(rows)])
 
 
 def _row(row: Any, S: int, rng: np.random.Generator, where: str) -> list[float]:
     """One row of P: numbers, ranges [low, high] drawn here, and at most one "rest"."""
     if not isinstance(row, list) or len(row) != S:
-        raise BadEnvironmentError(f"{where}: {S} entries needed, one for each next state")
+        raise BadEnvironmentError(f"{where}: must have {S} entries, one for each next state")
     if row.count("rest") > 1:
         raise BadEnvironmentError(f'{where}: only one entry can be "rest"')
     values = [0.0 if entry == "rest" else _entry(entry, rng, where) for entry in row]
@@ -250,7 +238,7 @@ def _row(row: Any, S: int, rng: np.random.Generator, where: str) -> list[float]:
 
 
 def _entry(entry: Any, rng: np.random.Generator, where: str) -> float:
-    """A probability, or one drawn from a range of them."""
+    """A probability, or one drawn from a range."""
     if isinstance(entry, str):
         raise BadEnvironmentError(f'{where}: "{entry[:60]}" is not a number, a range or "rest"')
     if isinstance(entry, list) and len(entry) != 2:
@@ -263,82 +251,5 @@ def _entry(entry: Any, rng: np.random.Generator, where: str) -> float:
         return ends[0]
     low, high = ends
     if low > high:
-        raise BadEnvironmentError(f"{where}: range [{low:g}, {high:g}] is upside down")
+        raise BadEnvironmentError(f"{where}: range [{low:g}, {high:g}] must go from low to high")
     return float(rng.uniform(low, high))
-
-
-# --- rules for what comes in, here and in studies: each refuses with a ValueError
-
-
-Rule = Callable[[str, Any], None]
-
-
-def text(most: int, least: int = 0) -> Rule:
-    """Text of at most so many characters; `least` 1 where blanks do not do."""
-
-    def check(what: str, value: Any) -> None:
-        if not isinstance(value, str):
-            raise ValueError(f"{what} is {brief(value)}: text needed")
-        if least and not value.strip():
-            raise ValueError(f"{what} is empty")
-        if len(value) > most:
-            raise ValueError(f"{what} has {len(value)} characters: at most {most} can be kept")
-        if "\0" in value or (
-            not value.isascii() and value != value.encode(errors="ignore").decode()
-        ):
-            raise ValueError(f"{what} has a character that cannot be kept")
-
-    return check
-
-
-def whole(least: int, most: int) -> Rule:
-    def check(what: str, value: Any) -> None:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise ValueError(
-                f"{what} is {brief(value)}: a whole number from {least} to {most} needed"
-            )
-
-    return check
-
-
-def seconds(most: float) -> Rule:
-    def check(what: str, value: Any) -> None:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 < value <= most:
-            raise ValueError(
-                f"{what} is {brief(value)}: it must be above 0, and at most {most:.0f}"
-            )
-
-    return check
-
-
-def one_of(*allowed: str) -> Rule:
-    def check(what: str, value: Any) -> None:
-        if value not in allowed:
-            shown = value[:80] if isinstance(value, str) else brief(value)
-            raise ValueError(f'{what} is "{shown}": it must be one of {", ".join(allowed)}')
-
-    return check
-
-
-def switch(what: str, value: Any) -> None:
-    if not isinstance(value, bool):
-        raise ValueError(f"{what} is {brief(value)}: true or false needed")
-
-
-def all_of(kind: type, rules: Mapping[str, Rule], most: int) -> Rule:
-    """A tuple of dataclasses with a rule for each of their fields."""
-
-    def check(what: str, value: Any) -> None:
-        if not isinstance(value, tuple) or len(value) > most:
-            raise ValueError(f"{what} is {brief(value)}: at most {most} can be kept")
-        for number, one in enumerate(value, start=1):
-            if not isinstance(one, kind):
-                raise ValueError(f"{what}: number {number} is {brief(one)}")
-            try:
-                for name, rule in rules.items():
-                    rule(name, getattr(one, name))
-            except ValueError as error:
-                raise ValueError(f"{what}: number {number}: {error}") from None
-
-    return check

@@ -49,7 +49,7 @@ def test_armman_draws_its_ranges_anew_for_each_arm_and_seed():
     assert b.rewards[0, 0] == 1
 
 
-def test_a_players_four_conditions_move_on_their_own():
+def test_the_four_conditions_of_a_player_move_independently():
     b = environments.load("sports")
     # Chances to hold next day (held, lost), as the file says: sleep, calories, sharpness, sprint.
     alone = [(0.75, 0.40), (0.80, 0.50), (0.70, 0.25), (0.85, 0.20)]
@@ -93,7 +93,7 @@ def broken(path, value):
     return data
 
 
-def test_a_file_of_the_same_form_is_an_environment(tmp_path):
+def test_any_file_of_this_format_is_an_environment(tmp_path):
     bandit = environments.parse(TOY)
     assert bandit.transitions.shape == (3, 2, 2, 2)
     assert ((bandit.transitions[:, 1, 0, 0] > 0.2) & (bandit.transitions[:, 1, 0, 0] < 0.4)).all()
@@ -111,25 +111,49 @@ def test_a_file_of_the_same_form_is_an_environment(tmp_path):
         (
             ["groups", 0, "wait", 1, 0],
             [0.4, 0.2],
-            r"wait, row 2: range \[0.4, 0.2\] is upside down",
+            r"wait, row 2: range \[0.4, 0.2\] must go from low to high",
         ),
         (["groups", 0, "wait", 0], [0.5, 0.4], "wait, row 1: the row sums to 0.9, not 1"),
         (["groups", 0, "act", 1], ["rest", "rest"], 'act, row 2: only one entry can be "rest"'),
         (["groups", 0, "act", 0], [-0.1, "rest"], "act, row 1: -0.1 is not a probability"),
-        (["groups", 0, "act", 0], [0.1], "act, row 1: 2 entries needed"),
+        (["groups", 0, "act", 0], [0.1], "act, row 1: must have 2 entries"),
         (["groups", 0, "act", 0], ["x", 1.0], 'act, row 1: "x" is not a number'),
-        (["groups", 0, "act"], [[0.1, 0.9]], "act: 2 rows needed"),
+        (["groups", 0, "act"], [[0.1, 0.9]], "act: must have 2 rows"),
         (["groups", 0, "arms"], 0, "arms is 0"),
-        (["groups", 0, "rewards"], [0.0], "rewards needs 2 numbers"),
+        (["groups", 0, "rewards"], [0.0], "rewards must be 2 numbers"),
         (["groups", 0, "rewards"], [0.0, 2.0], "rewards: arm 0, state 1 is 2.0"),
-        (["budget"], 1, "a duel needs two"),
         (["budget"], 4, "number of arms, 3"),
-        (["budget"], 2.5, "a whole number needed"),
+        (["budget"], 2.5, "budget is 2.5: a whole number from 0 to 100000 needed"),
+        (["groups", 0, "columns"], ["risk"], 'group "G": columns is a list of 1'),
+        (["groups", 0, "columns"], {"risk": ""}, 'group "G": columns: "risk" is empty'),
+        (["groups", 0, "columns"], {"risk": 3}, 'columns: "risk" is 3: a text, a range'),
+        (["groups", 0, "columns"], {"risk": []}, 'columns: "risk" is a list of 0: a text'),
+        (["groups", 0, "columns"], {"age": [60]}, r'columns: "age": a range is \[low, high\]'),
+        (["groups", 0, "columns"], {"age": [80, 60]}, r"range \[80, 60\] must go from low to high"),
+        (["groups", 0, "columns"], {"age": [60, "old"]}, "is 'old': a number above"),
+        (["groups", 0, "columns"], {"ward": ["A", 2]}, 'columns: "ward", text 2 is 2: text needed'),
     ],
 )
 def test_a_broken_file_is_refused_with_the_key_the_row_and_the_reason(path, value, reason):
     with pytest.raises(ValueError, match=reason):
         environments.parse(broken(path, value))
+
+
+def test_a_group_gives_its_arms_columns():
+    data = copy.deepcopy(TOY)
+    data["groups"].append(copy.deepcopy(data["groups"][0]) | {"name": "H", "arms": 40})
+    data["groups"][1]["columns"] = {"risk": "high", "age": [60, 80], "ward": ["A", "B"]}
+    bandit = environments.parse(data)
+    risk, age, ward = (bandit.columns[name] for name in ("risk", "age", "ward"))
+    assert risk == ("",) * 3 + ("high",) * 40
+    assert set(ward[3:]) == {"A", "B"}
+    ages = [float(text) for text in age[3:]]
+    assert len(set(ages)) == 40
+    assert min(ages) >= 60
+    assert max(ages) <= 80
+    assert environments.parse(data).columns == bandit.columns
+    assert environments.parse(data, seed=1).columns["age"] != age
+    assert (bandit.transitions[:3] == environments.parse(TOY).transitions).all()
 
 
 def test_errors_name_the_file(tmp_path):
@@ -140,7 +164,7 @@ def test_errors_name_the_file(tmp_path):
     bad.write_text('name = "x"')
     with pytest.raises(ValueError, match=r'mine.toml: the file: key "budget" is missing'):
         environments.load(bad)
-    with pytest.raises(ValueError, match="no such file"):
+    with pytest.raises(ValueError, match="file not found"):
         environments.load(tmp_path / "none.toml")
     with pytest.raises(ValueError, match="is not one of app_marketing, armman, cpap, sports"):
         environments.load("../cpap")

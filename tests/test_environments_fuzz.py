@@ -105,7 +105,7 @@ def tried(path: Path, content: bytes) -> str:
     return "bandit" if sound else "unsound"
 
 
-def test_a_spoilt_file_gives_a_bandit_or_says_what_is_wrong(tmp_path: Path) -> None:
+def test_a_damaged_file_gives_a_bandit_or_a_plain_error(tmp_path: Path) -> None:
     rng = random.Random(13)
     names = environments.names()
     came = {"bandit": 0, "refused": 0}
@@ -131,31 +131,40 @@ GROUP = '[[groups]]\nname="G"\narms={}\nrewards=[0,1]\nwait=[{},[1,0]]\nact=[[1,
     ("text", "reason"),
     [
         (HEAD + GROUP.format(10**8, "[1,0]"), "arms is 100000000"),
-        (HEAD + GROUP.format(10**5, "[1,0]") * 2, "200000 arms with 2 states: at most 100000 arms"),
-        (HEAD + GROUP.format(3, "[[-1e308, 1e308], 0]"), "not a number that can be meant"),
+        (
+            HEAD + GROUP.format(10**5, "[1,0]") * 2,
+            "200000 arms with 2 states exceed the limit of 100000 arms",
+        ),
+        (
+            HEAD + GROUP.format(3, "[[-1e308, 1e308], 0]"),
+            "is -1e.308: a number above -1000000000 ",
+        ),
         (HEAD + "x = " + "[" * 10**6, "nested too deep"),
         (HEAD + ".".join(["a"] * 500_000) + " = 1", "more than 30 parts"),
         (HEAD + "x = " + "1" * 10**6, "not a TOML file"),
         (HEAD + "#" * (3 << 20), "over 2 MB"),
         (HEAD + "a" * (1 << 20), "not a TOML file"),
-        (HEAD.replace("]", ',{label="c"}' * 5000 + "]") + GROUP.format(9, "[1,0]"), "can be held"),
+        (
+            HEAD.replace("]", ',{label="c"}' * 5000 + "]") + GROUP.format(9, "[1,0]"),
+            "exceed the limit",
+        ),
     ],
 )
-def test_a_file_that_would_take_all_memory_is_refused_at_once(
+def test_a_file_that_would_exhaust_memory_is_refused_quickly(
     tmp_path: Path, text: str, reason: str
 ) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
-    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     with pytest.raises(BadEnvironmentError, match=reason):
         environments.load(file)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10
 
 
-def test_a_hundred_thousand_arms_that_are_alike_are_made_at_once(tmp_path: Path) -> None:
+def test_100000_equal_arms_are_loaded_quickly(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(HEAD + GROUP.format(10**5, "[0.5,0.5]"))
-    began = time.perf_counter()
+    began = time.process_time()
     assert environments.load(file).n_arms == 10**5
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2

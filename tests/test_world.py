@@ -33,7 +33,7 @@ def test_arms_move_with_the_bandits_frequencies():
     assert (error < 5 / np.sqrt(np.maximum(visits, 1)))[visits[..., 0] > 0].all()
 
 
-def test_luck_depends_on_seed_and_episode_not_on_what_is_done():
+def test_random_numbers_depend_on_seed_and_episode_not_on_actions():
     bandit = environments.load("app_marketing")
 
     def moves(seed, arms):
@@ -82,7 +82,7 @@ def test_temperature_sets_how_accurate_the_oracle_is():
         SimulatedWorld(bandit, 0, temperature=0)
 
 
-def test_a_bandit_says_who_is_paid():
+def test_the_reward_is_of_all_arms_or_of_the_active_ones():
     bandit = environments.load("cpap")
     world = SimulatedWorld(bandit, 0)
     everyone = bandit.rewards[np.arange(20), world.states]

@@ -1,10 +1,10 @@
-"""Sweeps that the app starts: each in a process of its own, and in a folder that says all of it.
+"""Sweeps that the app starts, each in its own process and its own folder.
 
-run.json beside the sweep's own files: what is played, the process that plays it, since when, and
-whether a person stopped it. So a page may be left, and a server restarted, while it goes on.
+run.json beside the files of a sweep holds what is played, the process that plays it, when it began,
+and whether a person stopped it. So a sweep continues when its page is left or the server restarts.
 
-A process is known by its number and its birth: numbers are used again, after a restart of the
-computer at the latest, and nobody else's process is ever stopped.
+A process is identified by its number and the time of its start: numbers are used again, and the
+process of somebody else must never be stopped.
 """
 
 import io
@@ -18,48 +18,31 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+import msgspec
 import numpy as np
 import pandas as pd
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dopl_core.experiments import results
 from dopl_core.experiments.runs import grid
-from dopl_core.places import KEPT, ROOT
+from dopl_core.paths import KEPT, ROOT
+from dopl_core.validation import convert
 
 Status = Literal["running", "finished", "stopped", "failed", "broken"]
 Measure = Literal["reward", "cumulative_regret", "index_error"]
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_PATIENCE = 3.0  # seconds in which a process that is told to end may do so
-_NICE = 10  # simulations give way to clicks
-_FIELDS: dict[str, type | tuple[type, ...]] = {
-    "settings": dict,
-    "jobs": int,
-    "pid": int,
-    "birth": str,
-    "started": (int, float),
-    "had": int,
-    "stopped": bool,
-}
-_KINDS = {
-    dict: "table",
-    int: "whole number",
-    str: "text",
-    (int, float): "number",
-    bool: "yes or no",
-}
-_POINTS = {
-    "reward": 40,
-    "cumulative_regret": 200,
-    "index_error": 100,
-}  # of a curve; noise is averaged
+_PATIENCE = 3.0  # seconds until a process that does not end is killed
+_NICE = 10  # clicks come before simulations
+_POINTS = {"reward": 40, "cumulative_regret": 200, "index_error": 100}  # of a curve, at most
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """What is played: each learner with seeds 0, 1, ... in one environment."""
 
     environment: str
@@ -71,7 +54,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.learners:
-            raise ValueError("no learner is chosen: choose one at least")
+            raise ValueError("no learner is chosen: choose at least one")
         if self.seeds < 1:
             raise ValueError(f"seeds is {self.seeds}: at least 1 needed")
         grid(
@@ -92,13 +75,30 @@ class Settings:
         )
 
 
+class _RunFile(Struct, frozen=True):
+    """What run.json holds.
+
+    pid, birth: the process that plays, see `_birth`; birth is "" in files of earlier versions
+    started: when it began, in seconds since 1970;  had: episodes that were played before
+    stopped: a person stopped it
+    """
+
+    settings: Settings
+    jobs: int
+    pid: int
+    started: float
+    had: int
+    stopped: bool
+    birth: str = ""
+
+
 @dataclass(frozen=True)
 class Simulation:
     """A sweep as it stands.
 
-    done, total: episodes played and wanted;  seconds_left: None when nothing can be said yet
-    trouble: the last thing a process that failed has said, or why run.json cannot be read
-    settings: None where it is broken: all that can be done with it is to delete it
+    done, total: episodes played and wanted;  seconds_left: None while it is unknown
+    trouble: the last line of the log of a process that failed, or why run.json cannot be read
+    settings: None if run.json is broken; such a simulation can only be deleted
     """
 
     id: str
@@ -115,7 +115,7 @@ class Simulation:
         return "A simulation that cannot be read" if self.settings is None else self.settings.title
 
     def rows(self) -> pd.DataFrame:
-        """What has been played by now: the columns of episodes.csv."""
+        """The episodes played so far: the columns of episodes.csv."""
         if not (self.folder / "episodes.csv").exists():
             return pd.DataFrame(columns=list(results.COLUMNS))
         return results.read(self.folder)
@@ -126,27 +126,28 @@ def start(settings: Settings, *, jobs: int = 1) -> str:
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     folder = home() / name
     folder.mkdir(parents=True)
-    _launch(folder, {"settings": asdict(settings), "jobs": jobs})
+    _launch(folder, settings, jobs)
     return name
 
 
 def go_on(simulation: Simulation) -> None:
-    """Play on what was stopped or has failed."""
+    """Continue a simulation that was stopped or has failed."""
     if simulation.status in ("stopped", "failed"):
-        _launch(simulation.folder, _about(simulation.folder))
+        about = _read(simulation.folder)
+        _launch(simulation.folder, about.settings, about.jobs)
 
 
 def stop(simulation: Simulation) -> None:
-    """End it; what was played stays, and it can go on later."""
-    about = _about(simulation.folder)
+    """End it; its episodes stay, and it can continue later."""
+    about = _read(simulation.folder)
     if not _is_alive(about):
         return
-    _note(simulation.folder, about | {"stopped": True})
-    os.killpg(about["pid"], signal.SIGTERM)
+    _write(simulation.folder, replace(about, stopped=True))
+    os.killpg(about.pid, signal.SIGTERM)
     deadline = time.monotonic() + _PATIENCE
     while _is_alive(about):
         if time.monotonic() > deadline:
-            os.killpg(about["pid"], signal.SIGKILL)
+            os.killpg(about.pid, signal.SIGKILL)
         time.sleep(0.02)
 
 
@@ -163,20 +164,19 @@ def find(name: str) -> Simulation:
     if not (folder / "run.json").exists():
         raise ValueError(f'there is no simulation "{name}"')
     try:
-        about = _about(folder)
-        settings = _settings(about)
+        about = _read(folder)
     except (ValueError, OSError) as error:
         return Simulation(name, folder, None, "broken", _count(folder), 0, None, str(error))
-    alive, done = _is_alive(about), _count(folder)
+    alive, done, settings = _is_alive(about), _count(folder), about.settings
     total = settings.episodes * settings.seeds * len(settings.learners)
     status: Status = "failed"
     if alive:
         status = "running"
     elif done >= total:
         status = "finished"
-    elif about["stopped"]:
+    elif about.stopped:
         status = "stopped"
-    played, took = done - about["had"], time.time() - about["started"]
+    played, took = done - about.had, time.time() - about.started
     left = took * (total - done) / played if alive and played > 0 else None
     trouble = _last_words(folder) if status == "failed" else ""
     return Simulation(name, folder, settings, status, done, total, left, trouble)
@@ -199,8 +199,8 @@ def home() -> Path:
 def curves(simulations: Sequence[Simulation], measure: Measure) -> pd.DataFrame:
     """Means over seeds against the epochs played: columns run, learner, epochs, value.
 
-    Neighbouring episodes are averaged where a curve has more points than a screen can show. The
-    oracle and random help on the same luck are curves too, where a reward is asked for.
+    Neighbouring episodes are averaged if a curve has more points than a screen can show. For
+    rewards, the oracle and random help with the same seeds are curves too.
     """
     parts = []
     for number, simulation in enumerate(simulations, 1):
@@ -212,7 +212,7 @@ def curves(simulations: Sequence[Simulation], measure: Measure) -> pd.DataFrame:
                 if reference not in values:
                     values[reference] = rows.assign(reward=rows[f"{reference}_reward"])
         for learner, own in values.items():
-            last = own.groupby("seed").episode.max().min()  # where all seeds have got to
+            last = own.groupby("seed").episode.max().min()  # reached by all seeds
             mean = own[own.episode <= last].groupby("episode")[measure].mean()
             width = max(1, -(-len(mean) // _POINTS[measure]))
             mean = mean.groupby((np.arange(len(mean)) // width + 1) * width).mean()
@@ -225,35 +225,33 @@ def curves(simulations: Sequence[Simulation], measure: Measure) -> pd.DataFrame:
 
 
 def finding(curves: pd.DataFrame) -> str:
-    """What the curves of rewards say of the first run: where DOPL is between random and oracle."""
+    """A title for curves of rewards: where DOPL is between random and oracle in the first run."""
     first = curves[curves.run == curves.run.iloc[0]]
-    late = first[first.epochs > 0.8 * first.epochs.max()].groupby("learner").value.mean()
-    gap = late["oracle"] - late["random"]
-    if "dopl" not in late or gap <= 0:
+    # A run that was stopped has learners that came further than others.
+    end = first.groupby("learner").epochs.max().min()
+    late = first[(first.epochs > 0.8 * end) & (first.epochs <= end)]
+    late = late.groupby("learner").value.mean()
+    if not {"dopl", "oracle", "random"} <= set(late.index) or late["oracle"] <= late["random"]:
         return "Rewards against the epochs played"
-    share = (late["dopl"] - late["random"]) / gap
-    return (
-        f"After {first.epochs.max()} epochs DOPL gains {share:.0%} of what the oracle, who knows "
-        "everything, gains over random help"
-    )
+    share = (late["dopl"] - late["random"]) / (late["oracle"] - late["random"])
+    return f"After {end} epochs DOPL gains {share:.0%} of what the oracle gains over random help"
 
 
 def picture(simulation: Simulation) -> bytes:
-    """The paper's picture of a simulation as PNG."""
-    from dopl_core.experiments.figures import reward_and_regret  # slow to import, and seldom needed
+    """The paper's figure of a simulation as PNG."""
+    from dopl_core.experiments.figures import reward_and_regret  # slow to import, seldom needed
 
     buffer = io.BytesIO()
     reward_and_regret(simulation.rows(), buffer, simulation.title)
     return buffer.getvalue()
 
 
-def _launch(folder: Path, about: dict[str, Any]) -> None:
-    given = about["settings"]
-    command = [sys.executable, "-m", "dopl_core.cli", "simulate", given["environment"]]
-    command += ["--learner", *given["learners"], "--confidence", given["confidence"]]
+def _launch(folder: Path, settings: Settings, jobs: int) -> None:
+    command = [sys.executable, "-m", "dopl_core.cli", "simulate", settings.environment]
+    command += ["--learner", *settings.learners, "--confidence", settings.confidence]
     for option in ("episodes", "horizon", "seeds"):
-        command += [f"--{option}", str(given[option])]
-    command += ["--jobs", str(about["jobs"]), "--out", str(folder)]
+        command += [f"--{option}", str(getattr(settings, option))]
+    command += ["--jobs", str(jobs), "--out", str(folder)]
     with open(folder / "log.txt", "ab") as log:
         process = subprocess.Popen(
             command,
@@ -264,70 +262,57 @@ def _launch(folder: Path, about: dict[str, Any]) -> None:
             start_new_session=True,
         )
     os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
-    now = {
-        "pid": process.pid,
-        "birth": _birth(process.pid),  # ours until it is waited for, even if it has ended
-        "started": time.time(),
-        "had": _count(folder),
-        "stopped": False,
-    }
-    _note(folder, about | now)
+    about = _RunFile(
+        settings,
+        jobs,
+        pid=process.pid,
+        birth=_birth(process.pid),  # known even if it has ended: nobody has waited for it yet
+        started=time.time(),
+        had=_count(folder),
+        stopped=False,
+    )
+    _write(folder, about)
 
 
-def _about(folder: Path) -> dict[str, Any]:
-    """What run.json says; in a ValueError what is wrong with it."""
+def _read(folder: Path) -> _RunFile:
+    """What run.json holds, or a ValueError with the reason why it cannot be read."""
     try:
-        about = json.loads((folder / "run.json").read_text("utf-8"))
+        data = json.loads((folder / "run.json").read_text("utf-8"))
     except (ValueError, RecursionError):
         raise ValueError("run.json is not JSON") from None
-    if not isinstance(about, dict):
-        raise ValueError("run.json has no fields")
-    about.setdefault("birth", "")  # files of earlier versions have none
-    for name, kind in _FIELDS.items():
-        value = about.get(name)
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ValueError(f"run.json: {name} is missing, or no {_KINDS[kind]}")
-    return about
+    return convert(data, _RunFile, "run.json")
 
 
-def _settings(about: dict[str, Any]) -> Settings:
-    try:
-        given = about["settings"]
-        return Settings(**(given | {"learners": tuple(given["learners"])}))
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"run.json: settings cannot be read: {error}") from None
-
-
-def _note(folder: Path, about: dict[str, Any]) -> None:
+def _write(folder: Path, about: _RunFile) -> None:
     new = folder / "run.json.new"
-    new.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    new.write_bytes(msgspec.json.format(msgspec.json.encode(about), indent=1) + b"\n")
     os.replace(new, folder / "run.json")
 
 
 def _count(folder: Path) -> int:
-    """Rows there are by now."""
+    """The number of episodes played so far."""
     rows = folder / "episodes.csv"
     return max(0, rows.read_bytes().count(b"\n") - 1) if rows.exists() else 0
 
 
-def _is_alive(about: dict[str, Any]) -> bool:
-    """Whether the very process that was started still plays; one that has ended is reaped."""
-    pid: int = about["pid"]
-    if pid <= 1 or not about["birth"]:
+def _is_alive(about: _RunFile) -> bool:
+    """Whether the process that was started still plays; a process that has ended is reaped."""
+    pid = about.pid
+    if pid <= 1 or not about.birth:
         return False
     try:
         if os.waitpid(pid, os.WNOHANG)[0] == pid:
             return False
     except (ChildProcessError, OverflowError):
-        pass  # started by a server that is no more
+        pass  # another process started it
     try:
-        return os.getpgid(pid) == pid and _birth(pid) == about["birth"]
+        return os.getpgid(pid) == pid and _birth(pid) == about.birth
     except (ProcessLookupError, PermissionError, OverflowError):
         return False
 
 
 def _birth(pid: int) -> str:
-    """When a process was started, in words that no two processes of one number share; or ""."""
+    """When a process was started, unique among processes with the same number; "" if unknown."""
     try:
         # The 22nd field, after the name in parentheses: ticks since the computer was started.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -344,4 +329,4 @@ def _birth(pid: int) -> str:
 def _last_words(folder: Path) -> str:
     log = folder / "log.txt"
     lines = log.read_text("utf-8", errors="replace").strip().splitlines() if log.exists() else []
-    return lines[-1][:300] if lines else "it ended without a word"
+    return lines[-1][:300] if lines else "it ended without a message"

@@ -1,4 +1,4 @@
-"""What DOPL is compared with: the oracle that knows everything, chance, and MLE with the LP.
+"""What DOPL is compared with: the oracle, chance, the worst states first, and MLE with the LP.
 
 The other two baselines of the paper's section 6, which learn Whittle indices, are in whittle.py.
 """
@@ -11,14 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import Bandit, FloatArray, Pays
-from dopl_core.learning.learner import Estimates, Learner
+from dopl_core.learning.estimates import Estimates
+from dopl_core.learning.learner import Learner
 from dopl_core.learning.planning import Engine, Plan, plan
 from dopl_core.learning.preferences import win_chances
 
-History = Literal["all", "episode"]
+Memory = Literal["all", "episode"]
 
 
-class Oracle(Learner):
+class FixedArms(Learner):
+    """A learner whose arms and budget stay the same throughout."""
+
+    def _check_support(
+        self, present: NDArray[np.bool_], budget: int, *settings: bool | None
+    ) -> None:
+        if len(present) > self.n_arms or not present.all() or budget != self.budget:
+            self._cannot("change its arms or its budget")
+        super()._check_support(present, budget, *settings)
+
+
+class Oracle(FixedArms):
     """The index policy of the LP (4)-(7) with the true model: the paper's upper bound."""
 
     def __init__(self, bandit: Bandit, *, engine: Engine = "lagrangian", **flow: Any) -> None:
@@ -31,17 +43,27 @@ class Oracle(Learner):
 
 
 class Random(Learner):
-    """Any B arms, without looking: every index equal, ties by lot."""
+    """B random arms: every index is equal, and ties are broken at random."""
 
     def make_plan(self) -> Plan:
         N, S, B = self.n_arms, self.n_states, self.budget
         return index_plan(np.full((N, S), B / N))
 
 
-class MleLp(Learner):
-    """Rewards by maximum likelihood, rows as they were counted, then the LP (4)-(7).
+class WorstFirst(Learner):
+    """The worst states first, ties broken at random: a roster sorted by state.
 
-    It plans with its estimates as if they were true: nothing makes it try what it has not tried.
+    States go from worst to best, so state 0 is helped before state 1. It learns nothing.
+    """
+
+    def make_plan(self) -> Plan:
+        return index_plan(np.tile(-np.arange(self.n_states, dtype=float), (self.n_arms, 1)))
+
+
+class MleLp(FixedArms):
+    """Rewards by maximum likelihood, counted transitions, then the LP (4)-(7).
+
+    It plans as if its estimates were true, so it does not explore.
     """
 
     def __init__(
@@ -52,12 +74,12 @@ class MleLp(Learner):
         *,
         engine: Engine = "lagrangian",
         pays: Pays = "all",
-        history: History = "all",
+        memory: Memory = "all",
         **flow: Any,
     ) -> None:
         super().__init__(n_arms, n_states, budget, **flow)
         self.engine, self.pays = engine, pays
-        self.fit = RewardFit(n_arms, n_states, history)
+        self.fit = RewardFit(n_arms, n_states, memory)
         self.transitions = np.full(self.visits.shape, 1 / n_states)
 
     def make_plan(self) -> Plan:
@@ -82,20 +104,20 @@ class MleLp(Learner):
 class RewardFit:
     """Bradley-Terry rewards [N, S] fitted anew before each plan, starting from the last fit.
 
-    history: which duels count: "all", or as the authors ran it only those of the last "episode"
+    memory: which duels count: "all", or, as in the authors' runs, those of the last "episode"
     """
 
-    def __init__(self, n_arms: int, n_states: int, history: History) -> None:
-        if history not in get_args(History):
-            raise ValueError(f'history is "{history}": it must be one of all, episode')
-        self.history = history
+    def __init__(self, n_arms: int, n_states: int, memory: Memory) -> None:
+        if memory not in get_args(Memory):
+            raise ValueError(f'memory is "{memory}": it must be one of all, episode')
+        self.memory = memory
         self.rewards = np.full((n_arms, n_states), 0.5)
         self._before = np.zeros((n_arms * n_states,) * 2)  # wins when the last episode began
 
     def update(self, wins: FloatArray) -> FloatArray:
-        """The rewards under which the wins [M, M] so far are likeliest."""
+        """The maximum-likelihood rewards of the wins [M, M] so far."""
         self.rewards = mle(wins - self._before, self.rewards)
-        if self.history == "episode":
+        if self.memory == "episode":
             self._before = wins.copy()
         return self.rewards
 
@@ -114,8 +136,8 @@ def mle(wins: FloatArray, start: FloatArray) -> FloatArray:
     """Maximum likelihood of a Bradley-Terry model with rewards in [0, 1], like `start` [N, S].
 
     Minimises sum_ij wins_ij ln(1 + e^(r_j - r_i)) by projected Newton steps: an entry at a bound
-    that the gradient pushes against stays there. The likelihood does not change when all rewards
-    shift, nor with one that was never compared: in such directions the fit stays where it started.
+    that the gradient pushes against stays there. The likelihood does not depend on a shift of all
+    rewards, nor on an arm-state never compared: in these directions the fit stays where it started.
     """
     counts = wins + wins.T
     asked = counts.sum(axis=1)
@@ -134,7 +156,7 @@ def mle(wins: FloatArray, start: FloatArray) -> FloatArray:
         system[held] = system[:, held] = 0.0
         np.fill_diagonal(system, curvature.sum(axis=1) + 1e-6 * (1 + asked))
         step = np.linalg.solve(system, gradient)
-        # With rewards in [0, 1] curvature varies by a quarter, so a full step nearly always serves.
+        # With rewards in [0, 1] curvature varies by a quarter: nearly always a full step is taken.
         for scale in 0.5 ** np.arange(20):
             moved = np.clip(r - scale * step, 0, 1)
             new_loss, new_odds = _loss(wins, moved)
@@ -151,7 +173,7 @@ def _loss(wins: FloatArray, r: FloatArray) -> tuple[float, FloatArray]:
 
 
 def index_plan(index: FloatArray) -> Plan:
-    """A plan that no LP made: arms are ranked by an index [N, S] of its own."""
+    """A plan without an LP: arms are ranked by the given index [N, S]."""
     none = np.zeros_like(index)
     occupancy = np.stack([none, none], axis=2)
     return Plan(0.0, occupancy, index, index, 0.0, np.empty(0), "none")  # type: ignore[arg-type]

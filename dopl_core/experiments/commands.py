@@ -1,58 +1,81 @@
-"""The commands of simulated mode: simulate, reproduce."""
+"""The commands of experiments: simulate, reproduce."""
 
 import argparse
 import signal
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from pathlib import Path
 
 from dopl_core.experiments.learners import LEARNERS
+from dopl_core.experiments.runs import Run
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import ENGINES
 
 Adder = Callable[[str, Callable[[argparse.Namespace], None]], argparse.ArgumentParser]
 
-_SETTINGS = (
-    *("confidence", "engine", "design", "ties", "history", "episodes", "horizon"),
-    *("restart", "environment_seed", "temperature"),
-    *("history_epochs", "sitting", "answers", "ordered"),
-)
+_SETTINGS = {field.name for field in fields(Run)} - {"environment", "learner", "seed"}
 
 
 def add(command: Adder) -> None:
     """Add the commands to the parser."""
-    sub = command("simulate", simulate)
-    option = sub.add_argument
+    _simulate_options(command("simulate", simulate).add_argument)
+    _reproduce_options(command("reproduce", reproduce).add_argument)
+
+
+def _simulate_options(option: Callable[..., object]) -> None:
     option("environments", nargs="+", metavar="ENV", help="names, or paths of TOML files")
     option("--learner", nargs="+", default=["dopl"], metavar="NAME", help=_known(LEARNERS, "dopl"))
     option("--confidence", default="calibrated", help="of dopl: calibrated (default) or paper")
     option("--engine", default="lagrangian", help=_known(ENGINES, "lagrangian"))
     option("--design", default="star", help=f"which duels: {_known(DESIGNS, 'star')}")
-    option("--ties", default="advantage", help="equal indices: by advantage (default), or paper")
-    option("--history", default="all", help="duels MLE learners fit: all, or the last episode's")
-    option("--episodes", type=int, help="the environment's own by default")
-    option("--horizon", type=int, help="epochs an episode; the environment's own by default")
-    option("--seeds", type=int, default=1, help="how many: 0, 1, ... (default 1)")
+    option(
+        "--ties", default="advantage", help="break ties by advantage (default) or as the paper does"
+    )
+    option("--memory", default="all", help="duels that MLE learners fit: all, or episode")
+    option("--episodes", type=int, help="default: the environment's")
+    option("--horizon", type=int, help="epochs in an episode; default: the environment's")
+    option("--seeds", type=int, default=1, help="number of seeds: 0, 1, ... (default 1)")
     option("--jobs", type=int, default=1, help="local processes (default 1)")
     option("--restart", action="store_true", help="draw new states in every episode")
-    option("--environment-seed", type=int, default=0, help="what ranges are drawn from")
-    option("--temperature", type=float, default=1.0, help="of answers: 1 is the paper's oracle")
-    option("--history-epochs", type=int, default=0, help="past epochs, helped by lot")
-    option("--sitting", type=int, default=0, help="answers of a first sitting, before any plan")
-    option("--answers", type=int, default=0, help="of dopl: wanted an epoch, B-1 if that is more")
-    option("--ordered", action="store_true", help="dopl is told that states go from worst to best")
-    option("--out", default="results", metavar="DIR", help="where; continues what stopped there")
-    option("--dask", metavar="ADDRESS", help="play on this Dask cluster instead")
-    sub = command("reproduce", reproduce)
-    option = sub.add_argument
+    option("--environment-seed", type=int, default=0, help="seed of ranges in an environment")
+    option("--temperature", type=float, default=1.0, help="of simulated answers; 1 is the paper's")
+    option("--history-epochs", type=int, default=0, help="past epochs with random help")
+    option("--sitting", type=int, default=0, help="answers before the first plan")
+    option("--answers", type=int, default=0, help="of dopl: wanted in an epoch, at least B-1")
+    option("--ordered", action="store_true", help="tell dopl that states go from worst to best")
+    option(
+        "--no-columns",
+        dest="columns",
+        action="store_false",
+        help="do not tell dopl the environment's columns",
+    )
+    option(
+        "--out",
+        default="results",
+        metavar="DIR",
+        help="folder of results; continues a sweep that stopped",
+    )
+    option("--dask", metavar="ADDRESS", help="run on this Dask cluster")
+
+
+def _reproduce_options(option: Callable[..., object]) -> None:
     option("environment", metavar="ENV", help="app_marketing, cpap or armman")
-    option("--scale", type=float, default=1.0, help="a share of the paper's episodes, e.g. 0.05")
-    option("--ours", action="store_true", help="add DOPL calibrated, with ties by advantage")
-    option("--history", default="episode", help="duels MLE learners fit: episode (paper), or all")
-    option("--seeds", type=int, default=3, help="how many (default 3)")
+    option("--scale", type=float, default=1.0, help="share of the paper's episodes, e.g. 0.05")
+    option(
+        "--ours",
+        action="store_true",
+        help="add DOPL calibrated, ties by advantage, and worst first",
+    )
+    option(
+        "--memory", default="episode", help="duels that MLE learners fit: episode (paper), or all"
+    )
+    option("--seeds", type=int, default=3, help="number of seeds (default 3)")
     option("--jobs", type=int, default=2, help="local processes (default 2)")
-    option("--out", metavar="DIR", help="results/ENV by default; continues what stopped there")
-    option("--dask", metavar="ADDRESS", help="play on this Dask cluster instead")
+    option(
+        "--out", metavar="DIR", help="folder (default results/ENV); continues a sweep that stopped"
+    )
+    option("--dask", metavar="ADDRESS", help="run on this Dask cluster")
 
 
 def _known(names: Iterable[str], default: str) -> str:
@@ -60,10 +83,10 @@ def _known(names: Iterable[str], default: str) -> str:
 
 
 def simulate(args: argparse.Namespace) -> None:
-    """Play learners in simulated worlds: episodes.csv, a row an episode."""
+    """Play learners in simulated worlds, and write episodes.csv: one row for each episode."""
     from dopl_core.experiments import sweep  # pandas and joblib are slow to import
 
-    _end_politely()
+    _stop_workers_on_sigterm()
     settings = {name: getattr(args, name) for name in _SETTINGS}
     runs = sweep.grid(args.environments, args.learner, range(args.seeds), **settings)
     table = sweep.run(runs, args.out, jobs=args.jobs, dask=args.dask)
@@ -72,16 +95,16 @@ def simulate(args: argparse.Namespace) -> None:
 
 
 def reproduce(args: argparse.Namespace) -> None:
-    """Make the paper's figure of an environment: six learners, CSV and PNG."""
+    """Reproduce the paper's figure of an environment: six learners, CSV and PNG."""
     from dopl_core.experiments import reproduce as paper  # matplotlib is slow to import
     from dopl_core.experiments import sweep
 
-    _end_politely()
+    _stop_workers_on_sigterm()
     started = time.perf_counter()
-    name = args.environment + ("-all" if args.history == "all" else "")
+    name = args.environment + ("-all" if args.memory == "all" else "")
     name += f"-{args.scale:g}" if args.scale != 1 else ""
     out = Path(args.out or Path("results") / (name + ("-ours" if args.ours else "")))
-    options = {"scale": args.scale, "seeds": args.seeds, "history": args.history, "ours": args.ours}
+    options = {"scale": args.scale, "seeds": args.seeds, "memory": args.memory, "ours": args.ours}
     table = paper.reproduce(
         paper.runs(args.environment, **options), out, jobs=args.jobs, dask=args.dask
     )
@@ -90,6 +113,6 @@ def reproduce(args: argparse.Namespace) -> None:
     print(f"{(time.perf_counter() - started) / 60:.1f} minutes")
 
 
-def _end_politely() -> None:
-    """A sweep that is told to end ends its workers too."""
+def _stop_workers_on_sigterm() -> None:
+    """Let SIGTERM interrupt a sweep, so that its workers end too."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""The paper's pictures of a table of episodes: reward, cumulative regret, and DOPL's errors."""
+"""The paper's figures of a table of episodes: reward, cumulative regret, and DOPL's errors."""
 
 from pathlib import Path
 from typing import IO
@@ -23,10 +23,10 @@ ERRORS = {
 
 
 def reward_and_regret(table: pd.DataFrame, path: str | Path | IO[bytes], title: str) -> None:
-    """Two panels as PNG: reward of an episode (moving mean), and regret so far.
+    """Two panels as PNG: reward of an episode (moving mean), and cumulative regret.
 
-    Lines are means over seeds, bands one standard deviation; both in the paper's unit, sums over
-    the epochs of an episode.
+    Lines are means over seeds, bands one standard deviation. Both are in the paper's unit: sums
+    over the epochs of an episode.
     """
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     reward, regret = figure.subplots(1, 2)
@@ -45,7 +45,7 @@ def reward_and_regret(table: pd.DataFrame, path: str | Path | IO[bytes], title: 
 
 
 def errors(table: pd.DataFrame, path: str | Path | IO[bytes], title: str) -> None:
-    """DOPL's four errors of the paper's appendix F as PNG, a panel each."""
+    """DOPL's four errors (paper, appendix F) as PNG, one panel each."""
     figure = Figure(figsize=(11, 7), layout="constrained")
     panels: list[Axes] = list(figure.subplots(2, 2).flat)
     for panel, (column, name) in zip(panels, ERRORS.items(), strict=True):
@@ -60,7 +60,7 @@ def errors(table: pd.DataFrame, path: str | Path | IO[bytes], title: str) -> Non
 
 
 def window(table: pd.DataFrame) -> int:
-    """How many episodes a moving mean covers: a hundredth of all, as in the authors' plots."""
+    """The episodes of a moving mean: a hundredth of all, as in the authors' plots."""
     return max(1, int(table.episode.max()) // 100)
 
 

@@ -1,12 +1,13 @@
-"""The learners that can be simulated, in one table: a new one is its file and its row here."""
+"""The learners that can be simulated, in one table. A new learner is a file and a row here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dopl_core.experiments.baselines import MleLp, Oracle, Random
+from dopl_core.experiments.baselines import MleLp, Oracle, Random, WorstFirst
 from dopl_core.experiments.whittle import MleQwic, MleWibql
 from dopl_core.learning.bandit import Bandit
+from dopl_core.learning.columns import of_bandit
 from dopl_core.learning.dopl import Confidence, Dopl, Reference
 from dopl_core.learning.learner import Learner
 
@@ -15,11 +16,11 @@ from dopl_core.learning.learner import Learner
 class Kind:
     """A kind of learner.
 
-    label: as a person reads it
-    lines: its lines in figures, label and colour, by confidence ("none" where it has none);
-           colours that stay apart for colour-blind readers (Okabe and Ito)
-    make: from the bandit, of which it is told the size and who is paid, and from its settings
-    uses: settings that it has beside those of every learner
+    label: shown to people
+    lines: its lines in figures, label and colour, by confidence ("none" if it has none);
+           colours that colour-blind readers can tell apart (Okabe and Ito)
+    make: from its settings and the bandit; only the oracle uses more than size, `pays` and columns
+    uses: settings that it has in addition to those of every learner
     """
 
     label: str
@@ -28,10 +29,10 @@ class Kind:
     uses: tuple[str, ...] = ()
 
 
-def _dopl(bandit: Bandit, *, confidence: Confidence, **own: Any) -> Learner:
-    # Errata 13. The paper's widths leave everything but a fixed reference overestimated, so that
-    # its arm is never helped again and nothing is compared with it any more: after 400 episodes of
-    # App Marketing such a learner is still at chance. The authors' reference moves too.
+def _dopl(bandit: Bandit, *, confidence: Confidence, columns: bool = True, **own: Any) -> Learner:
+    # Errata 13. With the paper's widths everything except a fixed reference is overestimated, so
+    # that its arm is never helped again and nothing is compared with it: after 400 episodes of App
+    # Marketing such a learner is no better than random help. The authors' reference moves too.
     reference: Reference = "most-compared" if confidence == "paper" else "fixed"
     return Dopl(
         *_size(bandit),
@@ -39,17 +40,19 @@ def _dopl(bandit: Bandit, *, confidence: Confidence, **own: Any) -> Learner:
         reference=reference,
         epsilon=bandit.epsilon,
         pays=bandit.pays,
+        columns=of_bandit(bandit.columns, bandit.n_arms) if columns and bandit.columns else None,
         **own,
     )
 
 
 def _paid(kind: Callable[..., Learner]) -> Callable[..., Learner]:
-    """How to make a learner that knows who is paid."""
+    """Makes a learner that knows which arms are paid."""
     return lambda bandit, **own: kind(*_size(bandit), pays=bandit.pays, **own)
 
 
-def _random(bandit: Bandit, **own: Any) -> Learner:
-    return Random(*_size(bandit), **own)
+def _sized(kind: Callable[..., Learner]) -> Callable[..., Learner]:
+    """Makes a learner that knows only the size of its bandit."""
+    return lambda bandit, **own: kind(*_size(bandit), **own)
 
 
 def _size(bandit: Bandit) -> tuple[int, int, int]:
@@ -65,14 +68,15 @@ LEARNERS = {
         "DOPL",
         {"paper": ("DOPL", "#009e73"), "calibrated": ("DOPL, calibrated", "#cc79a7")},
         _dopl,
-        ("confidence", "engine", "answers", "ordered"),
+        ("confidence", "engine", "answers", "ordered", "columns"),
     ),
-    "mle_lp": Kind(
-        "MLE + LP", {"none": ("MLE_LP", "#e69f00")}, _paid(MleLp), ("engine", "history")
-    ),
+    "mle_lp": Kind("MLE + LP", {"none": ("MLE_LP", "#e69f00")}, _paid(MleLp), ("engine", "memory")),
     "mle_wibql": Kind(
-        "MLE + WIBQL", {"none": ("MLE_WIBQL", "#0072b2")}, _paid(MleWibql), ("history",)
+        "MLE + WIBQL", {"none": ("MLE_WIBQL", "#0072b2")}, _paid(MleWibql), ("memory",)
     ),
-    "mle_qwic": Kind("MLE + QWIC", {"none": ("MLE_QWIC", "#56b4e9")}, _paid(MleQwic), ("history",)),
-    "random": Kind("Random help", {"none": ("Random", "#d55e00")}, _random),
+    "mle_qwic": Kind("MLE + QWIC", {"none": ("MLE_QWIC", "#56b4e9")}, _paid(MleQwic), ("memory",)),
+    "worst_first": Kind(
+        "Worst states first", {"none": ("Worst first", "#999999")}, _sized(WorstFirst)
+    ),
+    "random": Kind("Random help", {"none": ("Random", "#d55e00")}, _sized(Random)),
 }

@@ -1,11 +1,10 @@
 """How far a learner is from the truth: the four errors of the paper's appendix F.
 
-index_error is Kendall's tau, as the authors record it: 1 when the learner orders all arm-states as
-the truth does, -1 when it orders them the other way round. So it rises as the others fall. The
-truth is the oracle's LP index, for MLE_WIBQL and MLE_QWIC the Whittle index. Empty where an order
-is all ties (chance).
+index_error is Kendall's tau, as the authors record it: 1 if the learner orders all arm-states as
+the truth does, -1 if it reverses the order. So it rises as the other errors fall. The truth is the
+oracle's LP index, for MLE_WIBQL and MLE_QWIC the Whittle index. Empty if the order is all ties.
 The other three are root mean squares over all entries (the authors' plots of P and R show norms,
-which are larger by the square root of the number of entries). Empty means: it has no such estimate.
+which are larger by the square root of the number of entries). Empty if there is no such estimate.
 """
 
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ from scipy.stats import kendalltau
 
 from dopl_core.experiments import whittle
 from dopl_core.learning.bandit import Bandit, FloatArray
-from dopl_core.learning.learner import Learner, Rows
+from dopl_core.learning.estimates import Rows
+from dopl_core.learning.learner import Learner
 from dopl_core.learning.planning import Plan, plan
 from dopl_core.learning.preferences import win_chances
 
@@ -27,10 +27,10 @@ _ALL_PAIRS = 500  # up to here all pairs at once are faster than scipy's sort
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What a bandit's learners are measured against.
+    """The truth about a bandit, which learners are compared with.
 
     oracle: the plan of the LP (4)-(7) with the true model;  whittle: [N, S]
-    preferences: gives rows of F, [., M]
+    preferences: returns rows of F, [., M]
     """
 
     bandit: Bandit
@@ -40,7 +40,7 @@ class Truth:
 
 
 class Errors(NamedTuple):
-    """The errors of one plan; see the module."""
+    """The errors of one plan, as the module defines them."""
 
     index_error: float
     f_error: float
@@ -49,9 +49,9 @@ class Errors(NamedTuple):
 
 
 def truth(bandit: Bandit) -> Truth:
-    """Everything about a bandit that does not change while it is played."""
+    """The truth about a bandit; it does not change while the bandit is played."""
     P, r = bandit.transitions, bandit.rewards
-    # One engine for all: which of several optimal indices the oracle follows must not vary.
+    # Always the same engine: there may be several optimal indices, and the oracle must not vary.
     oracle = plan(r, P, P, bandit.budget, engine="lagrangian", pays=bandit.pays)
     few = r.size**2 <= _AT_ONCE
     F: Rows = win_chances(r).__getitem__ if few else partial(win_chances, r)
@@ -59,7 +59,7 @@ def truth(bandit: Bandit) -> Truth:
 
 
 def errors(learner: Learner, truth: Truth) -> Errors:
-    """The errors of a plan just made (`replan`), and of the estimates it was made from."""
+    """The errors of the learner's present plan, and of the estimates it was made from."""
     if learner.plan is None:
         raise ValueError("there is no plan to measure yet: call replan() first")
     held, bandit = learner.estimates(), truth.bandit
@@ -82,7 +82,7 @@ def rms(estimate: FloatArray, true: FloatArray) -> float:
 
 
 def f_error(estimate: Rows, true: Rows, M: int) -> float:
-    """Root mean square over all entries of F [M, M], of which some rows are looked at at a time."""
+    """Root mean square over all entries of F [M, M], computed in blocks of rows."""
     block = max(1, _AT_ONCE // M)
     squares = 0.0
     for start in range(0, M, block):
@@ -97,8 +97,8 @@ def _rms(estimate: FloatArray | None, true: FloatArray) -> float:
 
 
 def kendall(x: FloatArray, y: FloatArray) -> float:
-    """Kendall's tau-b of two orders of the same things; NaN where one has only ties, or NaN."""
-    x, y = np.round(x, 7).ravel(), np.round(y, 7).ravel()  # equal up to solver noise is equal
+    """Kendall's tau-b of two orders; NaN if one has only ties, or contains NaN."""
+    x, y = np.round(x, 7).ravel(), np.round(y, 7).ravel()  # differences up to solver noise are ties
     if x.size > _ALL_PAIRS:
         return float(kendalltau(x, y).statistic)
     a, b = np.sign(x[:, None] - x), np.sign(y[:, None] - y)

@@ -1,4 +1,4 @@
-"""The paper's figures: which runs they are made of, and their files."""
+"""The paper's figures: their runs and their files."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,13 +7,14 @@ import pandas as pd
 
 from dopl_core import environments
 from dopl_core.experiments import figures, sweep
-from dopl_core.experiments.baselines import History
+from dopl_core.experiments.baselines import Memory
 from dopl_core.experiments.learners import LEARNERS
 from dopl_core.experiments.runs import Run
 
-# A calibrated plan costs several times the paper's, and by here its regret has long been flat: the
-# line of `ours` ends at this episode rather than take as long as all others together.
+# A calibrated plan costs several times the paper's, and its regret is flat long before here.
+# So the line of `ours` ends at this episode, or it would take as long as all others together.
 OURS = 2000
+PAPER = tuple(name for name in LEARNERS if name != "worst_first")  # the learners of its figures
 
 
 def runs(
@@ -21,51 +22,53 @@ def runs(
     *,
     scale: float = 1.0,
     seeds: int = 3,
-    history: History = "episode",
+    memory: Memory = "episode",
     ours: bool = False,
 ) -> list[Run]:
     """Six learners with the paper's K, H, epsilon and tie rule, new states in each episode.
 
-    scale: a share of K;  ours: DOPL with calibrated confidence and the advantage tie rule too
+    scale: a share of K;  ours: DOPL with calibrated confidence and the advantage tie rule, and
+    the worst states first, too
     """
     if not 0 < scale <= 1:
-        raise ValueError(f"scale is {scale}: a share of the paper's episodes, above 0, at most 1")
+        raise ValueError(f"scale is {scale}: it must be above 0 and at most 1")
     bandit = environments.load(environment)
     episodes = max(1, round(bandit.episodes * scale))
     paper = sweep.grid(
         [environment],
-        LEARNERS,
+        PAPER,
         range(seeds),
         episodes=episodes,
         confidence="paper",
         ties="paper",
-        history=history,
+        memory=memory,
         restart=True,
     )
     if not ours:
         return paper
-    return paper + [
+    dopl = [run for run in paper if run.learner == "dopl"]
+    calibrated = [
         replace(run, confidence="calibrated", ties="advantage", episodes=min(episodes, OURS))
-        for run in paper
-        if run.learner == "dopl"
+        for run in dopl
     ]
+    return paper + calibrated + [replace(run, learner="worst_first") for run in dopl]
 
 
 def reproduce(
     runs: list[Run], out: str | Path, *, jobs: int = 1, dask: str | None = None
 ) -> pd.DataFrame:
-    """Play what is left of the runs, then draw: episodes.csv, reward_regret.png, errors.png."""
+    """Play what is left of the runs; write episodes.csv, reward_regret.png and errors.png."""
     table = sweep.run(runs, out, jobs=jobs, dask=dask)
     draw(table, out, runs[0])
     return table
 
 
 def draw(table: pd.DataFrame, out: str | Path, run: Run) -> None:
-    """The two pictures of a table of episodes."""
+    """Write the two figures of a table of episodes."""
     bandit = run.bandit()
     what = f"{bandit.title}: {run.episodes} episodes of {run.horizon} epochs"
     what += f", {table.seed.nunique()} seeds"
-    duels = "all duels" if run.history == "all" else "the last episode's duels"
+    duels = "all duels" if run.memory == "all" else "the last episode's duels"
     path = Path(out)
     figures.reward_and_regret(table, path / "reward_regret.png", f"{what}, MLE of {duels}")
     figures.errors(table, path / "errors.png", f"{what}, errors of DOPL")

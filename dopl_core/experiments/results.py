@@ -1,12 +1,12 @@
-"""A folder of results that grows while runs are played, and from which they can be continued.
+"""A folder of results that grows while runs are played, and that a stopped sweep continues from.
 
-episodes.csv    a row an episode (COLUMNS); whole lines are appended about once a second, so that
-                it can be read at any time; when all runs are done, the rows are put in order
-sweep.json      the runs, so that a reader knows how many rows there will be
-unfinished/     where each run has got to, until all are done
+episodes.csv    one row for each episode (COLUMNS); whole lines are appended about once a second, so
+                it can be read at any time; when all runs are finished, the rows are sorted
+sweep.json      the runs, so that a reader knows how many rows to expect
+unfinished/     a checkpoint of each run, until all are finished
 
-reward, oracle_reward, random_reward and regret are per epoch; cumulative_regret adds up regret
-over episodes, so times `epochs` it is the paper's.
+reward, oracle_reward, random_reward and regret are per epoch. cumulative_regret is the sum of
+regret over episodes: multiplied by `epochs` it is the paper's.
 """
 
 import csv
@@ -28,59 +28,58 @@ from dopl_core.experiments.runs import Run
 
 try:
     import fcntl
-except ImportError:  # not on Windows, where two writers are on their own
+except ImportError:  # not on Windows, where nothing prevents two writers
     fcntl = None  # type: ignore[assignment]
 
-COLUMNS = (
-    *("environment", "learner", "confidence", "engine", "seed", "episode", "epochs"),
-    *("reward", "oracle_reward", "random_reward", "regret", "cumulative_regret"),
-    *("index_error", "f_error", "p_error", "r_error", "seconds"),
-)
-_KEY = 5  # so many columns say which run a row is of
+_RUN = ["environment", "learner", "confidence", "engine", "seed"]
+_REWARDS = ["reward", "oracle_reward", "random_reward", "regret", "cumulative_regret"]
+_ERRORS = ["index_error", "f_error", "p_error", "r_error"]
+COLUMNS = (*_RUN, "episode", "epochs", *_REWARDS, *_ERRORS, "seconds")
+_KEY = len(_RUN)
 
 State = dict[str, NDArray[Any]]
 Row = tuple[int | float, ...]  # the columns after the key
 
 
 def read(folder: str | Path) -> pd.DataFrame:
-    """The rows that are there by now; safe while they are being written."""
+    """The rows written so far; safe while a sweep is running."""
     text = (Path(folder) / "episodes.csv").read_text(encoding="utf-8")
     return pd.read_csv(io.StringIO(text[: text.rfind("\n") + 1]))
 
 
 def planned(folder: str | Path) -> list[Run]:
-    """The runs that a folder was made for."""
+    """The runs of a folder."""
     return [Run(**run) for run in json.loads((Path(folder) / "sweep.json").read_text("utf-8"))]
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Mean rewards over the last tenth of each learner's episodes, beside its references."""
+    """Mean rewards over the last tenth of each learner's episodes, and those of its references."""
     late = table[table.episode > 0.9 * table.groupby(list(COLUMNS[:_KEY])).episode.transform("max")]
     means = late.groupby(list(COLUMNS[: _KEY - 1]))[["reward", "oracle_reward", "random_reward"]]
     return means.mean()
 
 
 class Results:
-    """The writer of a folder; there is one, whoever plays the runs."""
+    """The only writer of a folder."""
 
     def __init__(self, folder: str | Path, runs: Sequence[Run]) -> None:
         self.runs = list(runs)
         self._keys = [run.key for run in runs]
         if len(set(self._keys)) < len(runs):
-            raise ValueError("two runs would fill the same rows: name each environment once")
+            raise ValueError("two runs are the same: name each environment once")
         self._folder = Path(folder)
         self._rows, self._checkpoints = self._folder / "episodes.csv", self._folder / "unfinished"
-        self._saved: list[State | None] = [{} for _ in runs]  # None when a run is done
+        self._saved: list[State | None] = [{} for _ in runs]  # None if a run is finished
         self.played = [0] * len(runs)
         self._open()
 
     def _open(self) -> None:
-        """Begin, or go on where the same runs stopped."""
+        """Begin, or continue where the same runs stopped."""
         plan = self._folder / "sweep.json"
         runs = [asdict(run) for run in self.runs]
         if not plan.exists():
             if self._rows.exists():
-                raise ValueError(f"{self._rows} is there already: choose another folder (--out)")
+                raise ValueError(f"{self._rows} exists already: choose another folder (--out)")
             self._checkpoints.mkdir(parents=True, exist_ok=True)
             _replace(plan, json.dumps(runs, indent=1) + "\n")
             self._lock = _lock(plan)
@@ -88,7 +87,7 @@ class Results:
             return
         known = json.loads(plan.read_text("utf-8"))
         if runs[: len(known)] != known:
-            raise ValueError(f"{self._folder} holds other runs: choose another folder (--out)")
+            raise ValueError(f"{self._folder} has other runs: choose another folder (--out)")
         self._lock = _lock(plan)
         if not self._checkpoints.exists():
             for number, run in enumerate(self.runs[: len(known)]):
@@ -99,11 +98,11 @@ class Results:
         if len(runs) > len(known):
             self._add_runs(plan, runs)
         if self._checkpoints.exists():
-            # A row is only true with its checkpoint: what was added after it is played again.
+            # Rows after the last checkpoint are dropped: their episodes are played again.
             self._write(self._ordered())
 
     def _add_runs(self, plan: Path, runs: list[dict[str, Any]]) -> None:
-        """More runs than before: those that are done stay done."""
+        """Add runs; finished runs stay finished."""
         self._checkpoints.mkdir(exist_ok=True)
         for number, saved in enumerate(self._saved):
             if saved is None:
@@ -113,11 +112,11 @@ class Results:
         self._lock = _lock(plan)
 
     def waiting(self) -> list[tuple[int, State]]:
-        """Runs not yet done: their numbers, and what to go on from ({} to begin)."""
+        """The unfinished runs: their numbers and checkpoints ({} to begin)."""
         return [(i, saved) for i, saved in enumerate(self._saved) if saved is not None]
 
     def add(self, number: int, rows: Iterable[Row], saved: State) -> None:
-        """Append a run's new rows, then remember where it has got to."""
+        """Append new rows of a run, then write its checkpoint."""
         lines = io.StringIO()
         csv.writer(lines, lineterminator="\n").writerows(
             (*self._keys[number], *("" if math.isnan(x) else x for x in row)) for row in rows
@@ -131,14 +130,14 @@ class Results:
         self._keep(number, saved)
 
     def finish(self) -> None:
-        """Put all rows in order; nothing is left to continue."""
+        """Sort all rows and delete the checkpoints."""
         if self._checkpoints.exists():
             self._write(self._ordered())
-            done = self._checkpoints.rename(self._folder / "finished")  # at once, or not at all
+            done = self._checkpoints.rename(self._folder / "finished")  # atomic
             shutil.rmtree(done)
 
     def close(self) -> None:
-        """Let others write."""
+        """Release the lock."""
         self._lock.close()
 
     def _keep(self, number: int, saved: State) -> None:
@@ -150,7 +149,7 @@ class Results:
         return self._checkpoints / f"{number}.npz"
 
     def _ordered(self) -> list[list[str]]:
-        """The rows of all runs up to their checkpoints, run by run."""
+        """The rows of all runs up to their checkpoints, sorted by run."""
         of_run: dict[tuple[str, ...], dict[int, list[str]]] = {key: {} for key in self._keys}
         if not self._rows.exists():
             return []
@@ -171,19 +170,19 @@ class Results:
 
 
 def _lock(path: Path) -> IO[str]:
-    """Keep a second writer out for as long as this file is open, or this process lives."""
+    """Lock out a second writer until this file is closed or this process ends."""
     file = path.open(encoding="utf-8")
     if fcntl is not None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.close()
-            raise ValueError(f"{path.parent} is being written by another process") from None
+            raise ValueError(f"{path.parent} is in use by another process") from None
     return file
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file in one go: a reader sees the old one or the new one."""
+    """Write a file atomically: a reader sees the old one or the new one."""
     new = path.with_name(path.name + ".new")
     new.write_text(text, encoding="utf-8")
     os.replace(new, path)

@@ -1,4 +1,4 @@
-"""A learner plays a simulated world: Algorithm 1, episode after episode, beside its references."""
+"""A learner plays a simulated world: Algorithm 1, and the references it is compared with."""
 
 from collections.abc import Iterator
 from time import perf_counter
@@ -7,22 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import Bandit, FloatArray, IntArray, actions
-from dopl_core.learning.learner import Learner, rank
+from dopl_core.learning.learner import Learner
 from dopl_core.learning.planning import Plan
+from dopl_core.learning.planning.ranking import rank
 from dopl_core.world import SimulatedWorld
 
 
 def prepare(learner: Learner, world: SimulatedWorld, history_epochs: int, sitting: int) -> None:
-    """What a study may begin with: past records, and a first sitting's answers."""
+    """Give a learner what a study may begin with: past records, and answers of a first sitting."""
     for states, helped, next_states in world.past(history_epochs) if history_epochs else ():
         learner.count_moves(states, helped, next_states)
     if sitting:
-        duels = learner.sitting(world.states, sitting)
-        learner.count_duels(duels, world.sit(duels))
+        duels = learner.first_round(world.states, sitting)
+        learner.count_duels(duels, world.answer_first_round(duels))
 
 
 def play(learner: Learner, world: SimulatedWorld, episodes: int) -> Iterator[tuple[float, float]]:
-    """Play `episodes` episodes; each gives its reward per epoch and the seconds it took."""
+    """Play `episodes` episodes; yield the reward per epoch and the seconds of each."""
     for _ in range(episodes):
         started = perf_counter()
         learner.replan()
@@ -30,7 +31,7 @@ def play(learner: Learner, world: SimulatedWorld, episodes: int) -> Iterator[tup
 
 
 def play_episode(learner: Learner, world: SimulatedWorld) -> float:
-    """Play the episode that the learner has just planned; its reward per epoch."""
+    """Play the episode that the learner has just planned, and return its reward per epoch."""
     world.begin(learner.episode, learner.horizon, learner.answers)
     total = 0.0
     asked = []
@@ -40,18 +41,18 @@ def play_episode(learner: Learner, world: SimulatedWorld) -> float:
         total += world.reward(arms)
         asked.append(learner.duels(states, arms, epoch))
         learner.count_moves(states, actions(arms, learner.n_arms), world.step(arms))
-    # Within an episode nothing depends on its answers, so they can be given all at once.
+    # Within an episode nothing depends on its answers, so all are given at the end.
     duels = np.array(asked)
     learner.count_duels(duels, world.answer(duels).ravel())
     return total / learner.horizon
 
 
 class References:
-    """The paper's oracle and chance, on the very numbers that a learner met (errata 17).
+    """The paper's oracle and random help, on the random numbers that a learner met (errata 17).
 
-    The oracle is the LP index policy with the true model and the paper's own tie rule: equal
-    indices by lot, no advantage. Both policies are fixed, so they need no duels and no counts and
-    are played together; `states` [2, N] is where they have got to.
+    The oracle is the LP index policy with the true model and the paper's tie rule: ties between
+    indices are broken at random, without the advantage. Both policies are fixed, so they need no
+    duels and no counts, and are played together. `states` [2, N] are their present states.
     """
 
     def __init__(self, bandit: Bandit, oracle: Plan, states: IntArray) -> None:
@@ -67,9 +68,9 @@ class References:
     def play(
         self, world: SimulatedWorld, tie_keys: FloatArray, reached: NDArray[np.bool_] | None = None
     ) -> tuple[float, float]:
-        """The rewards per epoch of oracle and chance in the episode that `world` has played.
+        """The rewards per epoch of oracle and random help in the episode that `world` has played.
 
-        reached: [H, N] whom help would have reached, where that is not everybody
+        reached: [H, N] whether help would have reached each arm; None if it reaches all
         """
         if world.restart:
             self.states = np.broadcast_to(world.start, self.states.shape)
@@ -87,6 +88,6 @@ class References:
         pay = self._rewards.take(codes)
         if self._bandit.pays == "active":
             pay = pay * np.array(active)
-        # Summed in the order in which `play` does, so that the oracle's own regret is exactly 0.
+        # Summed in the same order as in `play`, so that the oracle's own regret is exactly 0.
         oracle, chance = pay.sum(axis=2).cumsum(axis=0)[-1] / len(tie_keys)
         return float(oracle), float(chance)

@@ -1,10 +1,11 @@
-"""Many runs at once, on local processes or on a Dask cluster, with the same numbers either way."""
+"""Many runs at once, on local processes or on a Dask cluster, with the same results."""
 
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from types import TracebackType
 from typing import Any
@@ -20,18 +21,18 @@ from dopl_core.experiments.runs import Run, grid
 from dopl_core.experiments.simulator import References, play_episode, prepare
 from dopl_core.world import SimulatedWorld
 
-__all__ = ["Run", "grid", "planned", "read", "run", "summary"]
+__all__ = ["Run", "grid", "planned", "read", "run", "simulate", "summary"]
 
-_SLICE = 1.0  # seconds that a run is played at a time
+_SLICE = 1.0  # seconds of a run in one task
 
 
 def run(
     runs: Sequence[Run], out: str | Path, *, jobs: int = 1, dask: str | None = None
 ) -> pd.DataFrame:
-    """Play all runs, or what is left of them, into the folder `out`; all rows, in order.
+    """Play all runs, or what is left of them, into the folder `out`; returns all rows in order.
 
-    Runs are played a slice at a time, all in turn, so that curves grow together and a worker that
-    dies costs a second. What a run gives depends neither on `jobs` nor on `dask`.
+    Runs are played a second at a time, in turn, so that all curves grow together and a worker that
+    dies loses a second. Results depend neither on `jobs` nor on `dask`.
     """
     truths = {place: truth(run.bandit()) for place, run in {_place(r): r for r in runs}.items()}
     with _workers(jobs, dask) as parallel, closing(Results(out, runs)) as results:
@@ -48,11 +49,32 @@ def run(
     return read(out)
 
 
-def advance(run: Run, truth: Truth, saved: State, seconds: float) -> tuple[list[Row], State]:
-    """Play on from `saved` ({} to begin) for about `seconds`: the new rows, and where it got to.
+def simulate(
+    learner: str,
+    environment: str | Path,
+    *,
+    episodes: int,
+    horizon: int,
+    seeds: int,
+    jobs: int = 1,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Play a learner in a simulated world: the columns of episodes.csv, one row for each episode.
 
-    The references are played here, beside every learner: the two together cost a fifth to a third
-    of its time, and nothing has to be kept in step between tasks.
+    learner: a name of LEARNERS;  environment: a name, or the path of a TOML file
+    seeds: how many, from 0;  jobs: local processes;  settings: other fields of Run
+    """
+    settings |= {"episodes": episodes, "horizon": horizon}
+    runs = grid([str(environment)], [learner], range(seeds), **settings)
+    with TemporaryDirectory(prefix="dopl-") as folder:
+        return run(runs, folder, jobs=jobs)
+
+
+def advance(run: Run, truth: Truth, saved: State, seconds: float) -> tuple[list[Row], State]:
+    """Continue a run from `saved` ({} to begin) for about `seconds`: new rows, and its new state.
+
+    The references are played again for every learner: this costs a fifth to a third of its time,
+    and tasks need no synchronisation.
     """
     learner = run.make_learner(truth.bandit)
     world = SimulatedWorld(truth.bandit, run.seed, restart=run.restart, temperature=run.temperature)
@@ -96,11 +118,11 @@ def _place(run: Run) -> tuple[str, int]:
 def _workers(jobs: int, dask: str | None) -> Iterator[Any]:
     """joblib over local processes, or over the Dask cluster at an address."""
     if jobs < 1:
-        raise ValueError(f"jobs is {jobs}: at least 1 process needed")
-    # Said of every interrupted sweep; what is cancelled is played again when it goes on.
+        raise ValueError(f"jobs is {jobs}: at least 1 process is needed")
+    # joblib warns of every interrupted sweep; cancelled tasks are played again later.
     warnings.filterwarnings("ignore", message=".*tasks which were still being processed")
     if dask is None:
-        # One thread each: the arrays are small, and sums come out the same whatever the machine.
+        # One thread each: the arrays are small, and results do not depend on the number of cores.
         with (
             parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1),
             Parallel(return_as="generator_unordered") as parallel,
@@ -120,7 +142,7 @@ def _workers(jobs: int, dask: str | None) -> Iterator[Any]:
 
 
 class Progress:
-    """A bar with the time left on a terminal, else a line a minute."""
+    """A progress bar on a terminal, otherwise one line a minute."""
 
     def __init__(self, total: int, done: int) -> None:
         self._total, self._begun, self._done = total, done, done
@@ -140,7 +162,7 @@ class Progress:
             self._say()
 
     def advance(self, episodes: int) -> None:
-        """So many more episodes are done."""
+        """Add finished episodes."""
         self._done += episodes
         if self._bar is not None:
             self._bar.update(episodes)

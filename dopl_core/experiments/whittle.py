@@ -1,4 +1,4 @@
-"""Whittle indices: of arms that are known, and learned by Q-learning with rewards from duels."""
+"""Whittle indices: of known arms, and learned by Q-learning with rewards from duels."""
 
 import math
 from dataclasses import replace
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dopl_core.experiments.baselines import History, RewardFit, index_plan
+from dopl_core.experiments.baselines import FixedArms, Memory, RewardFit, index_plan
 from dopl_core.learning.bandit import FloatArray, IntArray, Pays
-from dopl_core.learning.learner import Estimates, Learner
+from dopl_core.learning.estimates import Estimates
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.streams import Stream
 
@@ -22,7 +22,7 @@ def indices(transitions: FloatArray, rewards: FloatArray, pays: Pays = "all") ->
     The index of a state is the subsidy for waiting at which acting and waiting are worth the same
     (average reward). Subsidies rise from minus infinity, where all states act; under a policy
     every advantage is linear in the subsidy, so the next state to stop acting is known exactly.
-    NaN for an arm that is not indexable or falls apart into chains under one of these policies.
+    NaN for an arm that is not indexable, or is not unichain under one of these policies.
     """
     N, S = rewards.shape
     arms = np.arange(N)
@@ -57,11 +57,11 @@ def indices(transitions: FloatArray, rewards: FloatArray, pays: Pays = "all") ->
     return index
 
 
-class _IndexLearner(Learner):
-    """What the two have in common: rewards from duels, a table of Q values, and exploration.
+class _IndexLearner(FixedArms):
+    """What both learners share: rewards from duels, a table of Q values, and exploration.
 
     Q: [N * S * A, K] values of (arm, state, action) under each of K subsidies for waiting
-    tries: [N * S * A] how often each was met;  epochs: counted so far, over all episodes
+    tries: [N * S * A] how often each occurred;  epochs: counted so far, over all episodes
     """
 
     def __init__(
@@ -72,19 +72,19 @@ class _IndexLearner(Learner):
         subsidies: int,
         *,
         pays: Pays = "all",
-        history: History = "all",
+        memory: Memory = "all",
         **flow: Any,
     ) -> None:
         super().__init__(n_arms, n_states, budget, **flow)
         self.pays = pays
-        self.fit = RewardFit(n_arms, n_states, history)
+        self.fit = RewardFit(n_arms, n_states, memory)
         self._first = self._arms * n_states
         self.Q = np.zeros((n_arms * n_states * 2, subsidies))
         self.tries = np.zeros(n_arms * n_states * 2, dtype=np.int64)
         self.epochs = 0
 
     def _exploration(self, epochs: IntArray) -> FloatArray:
-        """The chance that an epoch, counted from 1 over all episodes, is spent on any B arms."""
+        """The probability that an epoch, counted from 1 over all episodes, helps B random arms."""
         raise NotImplementedError
 
     def _learn(
@@ -92,8 +92,8 @@ class _IndexLearner(Learner):
     ) -> None:
         """One step of Q-learning for all arms.
 
-        moved, then: [N] rows of Q they were in, and of waiting where they are now
-        rewards, active: [N, 1] what they earned, and whether they were activated
+        moved, then: [N] rows of Q of the state and action, and of waiting in the next state
+        rewards, active: [N, 1] the reward of each arm, and whether it was activated
         """
         raise NotImplementedError
 
@@ -102,18 +102,20 @@ class _IndexLearner(Learner):
         epochs = (episode - 1) * self.horizon + np.arange(1, self.horizon + 1)
         self._explores = self._draw(Stream.EXPLORE, 1)[:, 0] < self._exploration(epochs)
 
-    def activate(self, states: IntArray, epoch: int, where: FloatArray | None = None) -> IntArray:
-        arms = super().activate(states, epoch, where)
+    def activate(self, states: IntArray, epoch: int, *given: Any, **more: Any) -> IntArray:
+        arms = super().activate(states, epoch, *given, **more)
         if self._explores[epoch]:
-            lots = self.tie_keys[epoch].argpartition(self.n_arms - self.budget)
-            arms = np.sort(lots[self.n_arms - self.budget :])
+            others = self.n_arms - len(arms)
+            arms = np.sort(self.tie_keys[epoch].argpartition(others)[others:])
         return arms
 
     def count_moves(
         self, states: IntArray, helped: IntArray, next_states: IntArray, times: int = 1
     ) -> None:
         if times != 1 or states.ndim > 1:
-            raise ValueError("Q-learning learns from moves one by one and cannot take them back")
+            raise ValueError(
+                f"{type(self).__name__} cannot count many epochs at once, nor take moves back"
+            )
         super().count_moves(states, helped, next_states)
         self.epochs += 1
         codes = self._first + states
@@ -145,9 +147,9 @@ class _IndexLearner(Learner):
 class MleWibql(_IndexLearner):
     """Whittle-index Q-learning on two time scales (Avrachenkov and Borkar, 2022), MLE rewards.
 
-    For each state x its own Q values, average reward, learned fast under the present guess of
-    the index of x; that guess, `subsidy` [N, S], moves slowly to where acting and waiting in x are
-    worth the same. One epoch in ten explores, as there.
+    Each state x has its own Q values (average reward), learned fast under the present estimate of
+    the index of x. That estimate, `subsidy` [N, S], moves slowly to where acting and waiting in x
+    are worth the same. One epoch in ten explores, as in their paper.
     """
 
     def __init__(self, n_arms: int, n_states: int, budget: int, **options: Any) -> None:
@@ -189,9 +191,9 @@ class MleWibql(_IndexLearner):
 class MleQwic(_IndexLearner):
     """Q-learning over a grid of subsidies (Fu et al., 2019), MLE rewards.
 
-    Every move teaches the Q values of all subsidies; the index of a state is the subsidy at which
-    acting and waiting are closest. Explores with chance min(1, 2 / sqrt(epoch)), as there. Discount
-    0.95: nearer to 1, values are still climbing when the paper's experiments end.
+    Every move updates the Q values of all subsidies; the index of a state is the subsidy at which
+    acting and waiting are closest. Explores with probability min(1, 2 / sqrt(epoch)), as in their
+    paper. Discount 0.95: closer to 1, values still rise when the paper's experiments end.
     """
 
     GRID = np.linspace(-1, 1, 61)

@@ -4,10 +4,10 @@ import json
 import os
 import subprocess
 import time
-from dataclasses import asdict
 
 import pandas as pd
 import pytest
+from msgspec.structs import asdict
 
 from dopl_core.experiments import background as simulations
 from dopl_core.experiments.background import Settings
@@ -38,7 +38,7 @@ def until(name, *statuses, seconds=60):
     return found
 
 
-def test_a_simulation_plays_all_its_episodes_and_says_so():
+def test_a_simulation_plays_all_its_episodes_and_is_finished():
     done = until(simulations.start(settings()), "finished", "failed")
     assert (done.status, done.done, done.total) == ("finished", 12, 12)
     assert len(done.rows()) == 12
@@ -46,7 +46,7 @@ def test_a_simulation_plays_all_its_episodes_and_says_so():
     assert simulations.picture(done).startswith(b"\x89PNG")
 
 
-def test_a_simulation_that_is_stopped_keeps_its_rows_and_can_go_on():
+def test_a_stopped_simulation_keeps_its_rows_and_can_continue():
     name = simulations.start(settings(episodes=400, seeds=1, learners=("dopl",)))
     while simulations.find(name).done == 0:
         time.sleep(0.05)
@@ -62,7 +62,7 @@ def test_a_simulation_that_is_stopped_keeps_its_rows_and_can_go_on():
     assert simulations.find_all() == []
 
 
-def test_a_simulation_that_fails_says_what_it_said_last():
+def test_a_failed_simulation_shows_the_last_line_it_printed():
     name = simulations.start(settings())
     simulation = simulations.find(name)
     simulations.stop(simulation)
@@ -83,12 +83,12 @@ def test_a_simulation_that_fails_says_what_it_said_last():
         ({"seeds": 0}, "seeds is 0"),
     ],
 )
-def test_what_cannot_be_played_is_refused_before_it_starts(changes, reason):
+def test_invalid_settings_are_refused_before_a_simulation_starts(changes, reason):
     with pytest.raises(ValueError, match=reason):
         settings(**changes)
 
 
-def test_an_unknown_simulation_is_named():
+def test_an_unknown_simulation_is_refused_by_name():
     with pytest.raises(ValueError, match="there is no simulation"):
         simulations.find("../../etc")
 
@@ -187,7 +187,7 @@ def row(learner, seed, episode, reward):
     return dict(zip(names, (learner, seed, episode, reward, 10.0, 0.0), strict=True))
 
 
-def test_curves_are_means_over_seeds_as_far_as_all_have_got():
+def test_curves_are_means_over_the_episodes_that_all_seeds_have_played():
     played = Played([row("dopl", 0, 1, 4.0), row("dopl", 1, 1, 6.0), row("dopl", 0, 2, 9.0)])
     curves = simulations.curves([played], "reward")
     own = curves[curves.learner == "dopl"]
@@ -195,7 +195,18 @@ def test_curves_are_means_over_seeds_as_far_as_all_have_got():
     assert set(curves.learner) == {"dopl", "oracle", "random"}
 
 
-def test_the_title_says_where_dopl_is_between_random_and_oracle():
+def test_the_title_has_the_share_of_the_oracles_gain():
     played = Played([row("dopl", 0, 1, 2.0), row("dopl", 0, 2, 7.5)])
     title = simulations.finding(simulations.curves([played], "reward"))
     assert title.startswith("After 4 epochs DOPL gains 75% of what the oracle")
+
+
+def test_a_stopped_run_whose_learners_came_unequally_far_has_a_title() -> None:
+    rows = [("1", name, epochs, 0.5) for name in ("dopl", "random") for epochs in range(5, 101, 5)]
+    rows += [("1", "oracle", epochs, 0.9) for epochs in range(5, 31, 5)]
+    curves = pd.DataFrame(rows, columns=["run", "learner", "epochs", "value"])
+    assert simulations.finding(curves) == (
+        "After 30 epochs DOPL gains 0% of what the oracle gains over random help"
+    )
+    without = curves[curves.learner != "oracle"]
+    assert simulations.finding(without) == "Rewards against the epochs played"

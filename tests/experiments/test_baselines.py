@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dopl_core.experiments.baselines import MleLp, Oracle, Random, RewardFit, mle
+from dopl_core.experiments.baselines import MleLp, Oracle, Random, RewardFit, WorstFirst, mle
 from dopl_core.experiments.simulator import play
 from dopl_core.experiments.whittle import MleQwic, MleWibql
 from dopl_core.learning.bandit import Bandit
@@ -36,11 +36,11 @@ def helped(learner: Learner, bandit: Bandit, episodes: int) -> float:
     ("kind", "episodes", "horizon", "least"),
     [(MleLp, 8, 500, 0.95), (MleWibql, 100, 50, 0.85), (MleQwic, 100, 50, 0.85)],
 )
-@pytest.mark.parametrize("history", ["all", "episode"])
+@pytest.mark.parametrize("memory", ["all", "episode"])
 def test_mle_learners_find_the_arms_that_help_changes(
-    bandit: Bandit, kind: type[Learner], episodes: int, horizon: int, least: float, history: str
+    bandit: Bandit, kind: type[Learner], episodes: int, horizon: int, least: float, memory: str
 ) -> None:
-    learner = kind(5, 2, 2, horizon=horizon, history=history)
+    learner = kind(5, 2, 2, horizon=horizon, memory=memory)
     assert helped(learner, bandit, episodes) > least
 
 
@@ -53,9 +53,19 @@ def test_the_oracle_always_helps_them(bandit: Bandit) -> None:
     assert helped(Oracle(bandit, horizon=50), bandit, 4) == 1.0
 
 
-def test_random_helps_everybody_alike(bandit: Bandit) -> None:
+def test_random_helps_all_arms_equally_often(bandit: Bandit) -> None:
     learner = Random(5, 2, 2, horizon=50)
     assert abs(helped(learner, bandit, 80) - 0.4) < 0.05
+
+
+def test_worst_first_helps_the_worst_states_and_breaks_ties_at_random() -> None:
+    learner = WorstFirst(5, 3, 3, horizon=50)
+    learner.replan()
+    states = np.array([2, 0, 1, 1, 1])
+    chosen = np.array([learner.activate(states, epoch) for epoch in range(50)])
+    assert (chosen == 1).any(axis=1).all()
+    assert not (chosen == 0).any()
+    assert all((chosen == arm).any() for arm in (2, 3, 4))
 
 
 def duels(rewards: np.ndarray, count: int, seed: int) -> np.ndarray:
@@ -85,14 +95,14 @@ def test_the_fit_is_as_likely_as_a_general_solver_finds(count: int) -> None:
     assert loss(fit.ravel()) <= solver.fun + 1e-6 * count
 
 
-def test_the_fit_finds_the_rewards_that_answered() -> None:
+def test_the_fit_finds_the_rewards_behind_the_answers() -> None:
     rewards = np.random.default_rng(3).random((5, 3))
     rewards.flat[[0, 7]] = 0, 1  # with both ends reached, the bounds fix the shift
     fit = mle(duels(rewards, 400_000, seed=4), np.full((5, 3), 0.5))
     assert np.abs(fit - rewards).max() < 0.04
 
 
-def test_what_was_never_compared_stays_where_it_was() -> None:
+def test_an_arm_state_never_compared_keeps_its_reward() -> None:
     wins = np.zeros((6, 6))
     wins[0, 1] = wins[1, 0] = 5
     start = np.array([[0.2, 0.3], [0.4, 0.5], [0.6, 0.7]])
@@ -102,7 +112,7 @@ def test_what_was_never_compared_stays_where_it_was() -> None:
     assert np.array_equal(mle(np.zeros((6, 6)), start), start)
 
 
-def test_history_says_which_duels_are_fitted() -> None:
+def test_memory_says_which_duels_are_fitted() -> None:
     first, second = np.zeros((4, 4)), np.zeros((4, 4))
     first[0, 2], second[2, 0] = 9, 4
     everything, episode = RewardFit(2, 2, "all"), RewardFit(2, 2, "episode")
@@ -114,6 +124,6 @@ def test_history_says_which_duels_are_fitted() -> None:
     assert episode.rewards[0, 0] < episode.rewards[1, 0]
 
 
-def test_an_unknown_history_is_refused() -> None:
-    with pytest.raises(ValueError, match="history"):
-        MleLp(5, 2, 2, horizon=5, history="none")
+def test_an_unknown_memory_is_refused() -> None:
+    with pytest.raises(ValueError, match="memory"):
+        MleLp(5, 2, 2, horizon=5, memory="none")

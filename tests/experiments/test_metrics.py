@@ -21,7 +21,7 @@ def test_kendall_is_tau_b_ties_included(seed: int, size: int, levels: int) -> No
     assert metrics.kendall(x, y) == pytest.approx(kendalltau(x, y).statistic, nan_ok=True)
 
 
-def test_many_and_few_things_are_ordered_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_algorithms_of_kendalls_tau_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = np.random.default_rng(0).integers(5, size=(2, 60)).astype(float)
     few = metrics.kendall(x, y)
     monkeypatch.setattr(metrics, "_ALL_PAIRS", 10)
@@ -53,14 +53,14 @@ def test_the_oracle_orders_as_the_truth_and_estimates_nothing(cpap: metrics.Trut
     assert np.isnan(errors[1:]).all()
 
 
-def test_chance_has_no_order(cpap: metrics.Truth) -> None:
+def test_random_help_has_no_order(cpap: metrics.Truth) -> None:
     learner = Random(20, 3, 8, horizon=5)
     learner.replan()
     assert np.isnan(metrics.errors(learner, cpap)).all()
 
 
 @pytest.mark.parametrize("confidence", ["paper", "calibrated"])
-def test_a_dopl_that_has_seen_everything_errs_nowhere(cpap: metrics.Truth, confidence: str) -> None:
+def test_with_all_the_data_dopl_has_no_errors(cpap: metrics.Truth, confidence: str) -> None:
     """Counts as the truth would give them in the limit; only overestimates stay above it."""
     bandit = cpap.bandit
     learner = Dopl(20, 3, 8, horizon=5, confidence=confidence, ties="paper")
@@ -76,7 +76,7 @@ def test_a_dopl_that_has_seen_everything_errs_nowhere(cpap: metrics.Truth, confi
     assert errors.f_error < (0.05 if confidence == "paper" else 0.001)
 
 
-def test_before_any_answer_there_is_no_reference_to_err_from(cpap: metrics.Truth) -> None:
+def test_before_any_answer_there_is_no_reference_and_no_reward_error(cpap: metrics.Truth) -> None:
     learner = Dopl(20, 3, 8, horizon=5, confidence="paper")
     learner.replan()
     errors = metrics.errors(learner, cpap)

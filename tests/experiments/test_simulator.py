@@ -13,7 +13,7 @@ from dopl_core.world import SimulatedWorld
 
 @pytest.mark.parametrize("name", ["app_marketing", "cpap", "armman"])
 @pytest.mark.parametrize("restart", [False, True])
-def test_references_are_the_oracle_and_chance_to_the_bit(name: str, restart: bool) -> None:
+def test_references_are_the_oracle_and_random_help_to_the_bit(name: str, restart: bool) -> None:
     bandit = environments.load(name)
     oracle = Oracle(bandit, horizon=30, seed=5, ties="paper")
     chance = Random(bandit.n_arms, bandit.n_states, bandit.budget, horizon=30, seed=5)

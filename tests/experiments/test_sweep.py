@@ -9,9 +9,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dopl_core import cli
+from dopl_core import cli, environments
 from dopl_core.experiments import sweep
 from dopl_core.experiments.results import COLUMNS
+from dopl_core.experiments.runs import Run
 
 PARTS = {"episodes": 5, "horizon": 8, "confidence": "paper", "engine": "highs"}
 
@@ -38,7 +39,7 @@ def slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "_SLICE", 0.0)
 
 
-def test_a_row_an_episode_with_the_columns_of_the_design(whole: pd.DataFrame) -> None:
+def test_each_episode_is_a_row_with_the_columns_of_the_design(whole: pd.DataFrame) -> None:
     assert tuple(whole.columns) == COLUMNS
     assert len(whole) == 2 * 4 * 2 * 5
     for _, rows in whole.groupby(["environment", "learner", "seed"]):
@@ -69,7 +70,7 @@ def test_two_processes_give_the_same_rows_as_one(
     assert same(whole, sweep.run(runs(), tmp_path, jobs=2))
 
 
-def test_what_was_interrupted_goes_on_where_it_stopped(
+def test_an_interrupted_sweep_continues_where_it_stopped(
     whole: pd.DataFrame, tmp_path: Path, slices: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add, count = sweep.Results.add, 0
@@ -102,7 +103,7 @@ def test_a_finished_folder_is_only_read(tmp_path: Path) -> None:
     assert sweep.planned(tmp_path) == few
 
 
-def test_more_runs_can_join_a_folder_and_what_was_played_stays(
+def test_runs_can_be_added_to_a_folder_and_finished_rows_stay(
     tmp_path: Path, whole: pd.DataFrame
 ) -> None:
     few = runs()[:3]
@@ -174,16 +175,16 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_rows(
     assert same(whole, table)
 
 
-def test_simulate_writes_what_it_was_asked_for(
+def test_simulate_writes_the_requested_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = "simulate cpap armman --learner random mle_qwic --episodes 3 --horizon 4 --seeds 2"
-    cli.main([*words.split(), "--history", "episode", "--restart", "--out", str(tmp_path)])
+    cli.main([*words.split(), "--memory", "episode", "--restart", "--out", str(tmp_path)])
     table = pd.read_csv(tmp_path / "episodes.csv")
     assert len(table) == 2 * 2 * 2 * 3
     assert set(table.environment) == {"cpap", "armman"}
     assert "24 episodes" in capsys.readouterr().out
-    assert all(run.restart and run.history == "episode" for run in sweep.planned(tmp_path))
+    assert all(run.restart and run.memory == "episode" for run in sweep.planned(tmp_path))
 
 
 def test_episodes_and_horizon_are_the_environments_own_by_default() -> None:
@@ -206,10 +207,26 @@ def test_episodes_and_horizon_are_the_environments_own_by_default() -> None:
         ("simulate cpap cpap --episodes 1", "once"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_written(
+def test_invalid_options_are_refused_before_anything_is_written(
     tmp_path: Path, words: str, said: str
 ) -> None:
     out = tmp_path / "out"
     with pytest.raises(SystemExit, match=said):
         cli.main([*words.split(), "--out", str(out)])
     assert not out.exists()
+
+
+def test_a_learner_is_told_the_columns_unless_they_are_held_back(tmp_path) -> None:
+    cpap = (environments.FOLDER / "cpap.toml").read_text(encoding="utf-8")
+    file = tmp_path / "columns.toml"
+    kinds = cpap.replace('name = "General"', 'name = "General"\ncolumns = { risk = "low" }')
+    file.write_text(kinds.replace('name = "High-risk"', 'name = "H"\ncolumns = { risk = "high" }'))
+    told, held = (
+        run.make_learner(run.bandit())
+        for run in (
+            Run(str(file), "dopl", 0, episodes=1, horizon=1, columns=columns)
+            for columns in (True, False)
+        )
+    )
+    assert told.columns.names == ("risk",)
+    assert held.columns is None

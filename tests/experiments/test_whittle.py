@@ -17,7 +17,7 @@ def test_the_circulant_arm_of_fu_et_al_has_its_published_indices() -> None:
     assert found == pytest.approx(np.array([[-0.5, 0.5, 1.0, -1.0]]))
 
 
-def test_acting_that_changes_nothing_has_index_zero_and_is_worth_what_it_pays() -> None:
+def test_acting_without_effect_has_index_0_or_its_reward_if_only_acting_pays() -> None:
     rows = np.random.default_rng(0).dirichlet(np.ones(3), size=(5, 3))
     transitions = np.stack([rows, rows], axis=2)
     rewards = np.random.default_rng(1).random((5, 3))
@@ -45,7 +45,7 @@ def _advantage(P: np.ndarray, r: np.ndarray, subsidy: float) -> np.ndarray:
     return Q[:, 1] - Q[:, 0]
 
 
-def test_an_arm_that_falls_apart_has_no_index_and_spoils_no_other() -> None:
+def test_an_arm_that_is_not_unichain_has_no_index_and_changes_no_other() -> None:
     stuck = np.stack([np.eye(4), np.eye(4)], axis=1)
     rewards = np.array([[-1.0, 0.0, 0.0, 1.0]] * 2)
     found = indices(np.array([stuck, CIRCULANT]), rewards)
@@ -96,7 +96,7 @@ def test_exploration_is_as_frequent_as_published(
     assert others / 2000 == pytest.approx(0.9 * rate, rel=0.25)  # of 10 pairs, one is the policy's
 
 
-def test_plan_and_whittle_agree_on_who_is_worth_helping() -> None:
+def test_plan_and_whittle_index_agree_on_the_arms_to_help() -> None:
     """Where acting pays in the LP's plan, the Whittle index is at least the plan's multiplier."""
     bandit = environments.load("cpap")
     P, r = bandit.transitions, bandit.rewards

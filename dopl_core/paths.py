@@ -11,8 +11,11 @@ _PACKAGE = Path(__file__).resolve().parent
 
 IS_CHECKOUT = (_PACKAGE.parent / "streamlit_app.py").is_file()
 
-# streamlit_app.py, pages/, .streamlit/, data/environments and data/rosters.
+# streamlit_app.py, pages/, .streamlit/, data/environments, data/guides and data/rosters.
 ROOT = _PACKAGE.parent if IS_CHECKOUT else _PACKAGE / "app"
+
+# The guides that the Help page shows.
+GUIDES = ROOT / "data" / "guides"
 
 # The local database, and simulations.
 KEPT = ROOT / "data" if IS_CHECKOUT else Path(platformdirs.user_data_dir("dopl", appauthor=False))

@@ -1,4 +1,4 @@
-"""How charts look: in both themes, on a phone, names whole and numbers as people write them."""
+"""The style of charts: colours of both themes, axes, legends and labels that fit a phone."""
 
 import textwrap
 
@@ -6,12 +6,12 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dopl_core.studies.findings import charted
+from dopl_core.studies import chart_text
 
 PERCENT = "round(datum.value * 100) + ' %'"
-LINES = "split(datum.label, '\\n')"  # of a name that was wrapped
+LINES = "split(datum.label, '\\n')"  # the lines of a wrapped name
 
-# faint: of areas;  seen: of points and lines, which a page must set off more.
+# faint: for areas;  seen: for points and lines, which need more contrast with the page.
 _LIGHT = {
     **{"faint": "#c9d3ce", "seen": "#84948c", "strong": "#0b5f58"},
     **{"ink": "#1d2733", "second": "#b4540a"},
@@ -21,17 +21,17 @@ _DARK = {
     **{"ink": "#e9eef0", "second": "#f0a35a"},
 }
 _DAY = 86_400
-_FORMS = (  # of times that lie so many seconds apart at most
+_FORMS = (  # formats of times, by the seconds between the first and the last
     (300, "%H:%M:%S"),
     (_DAY / 2, "%H:%M"),
     (3 * _DAY, "%-d %b, %H:%M"),
     (300 * _DAY, "%-d %b"),
 )
-_LINE = 14  # height of a line of a name
+_LINE = 14  # height in pixels of a line of a name
 
 
 def colours() -> dict[str, str]:
-    """Of the theme that is on: what is little is faint, on dark pages too."""
+    """The colours of the present theme."""
     return _DARK if st.context.theme.type == "dark" else _LIGHT
 
 
@@ -51,8 +51,8 @@ def _hex(rgb: tuple[float, ...]) -> str:
 
 
 def names(data: pd.DataFrame, column: str, width: int = 26) -> pd.DataFrame:
-    """A table for a chart whose names of a column are broken into lines, and never cut."""
-    data = charted(data)
+    """A table for a chart, with the names in a column wrapped into lines, never cut."""
+    data = chart_text.with_one_line_texts(data)
     return data.assign(**{column: data[column].map(lambda name: wrapped(name, width))})
 
 
@@ -61,7 +61,7 @@ def wrapped(name: str, width: int = 26) -> str:
 
 
 def named(column: str, order: list[str] | None = None) -> alt.Y:
-    """An axis of such names, each with its middle where its place is."""
+    """An axis of wrapped names, each centred on its row."""
     up = alt.expr(f"{-_LINE / 2} * (length({LINES}) - 1)")
     axis = alt.Axis(
         labelExpr=LINES, labelLimit=0, labelOverlap=False, labelLineHeight=_LINE, labelOffset=up
@@ -70,13 +70,13 @@ def named(column: str, order: list[str] | None = None) -> alt.Y:
 
 
 def step(names: pd.Series, least: int, parts: int = 1) -> alt.Step:
-    """Room for each of the names, however many lines it has;  parts: what a name's room is of."""
-    lines = int(names.str.count("\n").max()) + 1
+    """The height of a row, large enough for the longest name;  parts: steps that make up a row."""
+    lines = int(max(names.str.count("\n"), default=0)) + 1
     return alt.Step(max(least, -(-(_LINE * lines + 4) // parts)))
 
 
 def moments(times: pd.Series, column: str) -> alt.X:
-    """An axis of times of this browser's place, as clocks and calendars write them."""
+    """An axis of times in the browser's time zone, as clocks and calendars write them."""
     first, last = times.min(), times.max()
     span = (last - first).total_seconds()
     form = next((form for most, form in _FORMS if span <= most), "%b %Y")
@@ -89,23 +89,23 @@ def moments(times: pd.Series, column: str) -> alt.X:
 
 
 def percent(column: str, title: str | None, whole: bool = True) -> alt.X:
-    """An axis of shares; whole: from nothing to all."""
+    """An axis of percentages; whole: from 0 % to 100 %."""
     domain = {"scale": alt.Scale(domain=[0, 1])} if whole else {}
     return alt.X(column, title=title, axis=alt.Axis(labelExpr=PERCENT, tickCount=5), **domain)
 
 
 def legend(labels: list[str]) -> alt.Legend:
-    """A legend that no phone cuts off."""
+    """A legend that fits the screen of a phone."""
     return alt.Legend(orient="top", columns=3 if sum(map(len, labels)) < 30 else 1, labelLimit=0)
 
 
 def ranges(data: pd.DataFrame, domain: tuple[float, float], zero: bool = False) -> alt.LayerChart:
-    """A line each: name and words, and below them the mean and its range, as wide as the page.
+    """Means with intervals, one row each: name and text, and below them the interval.
 
-    data: name, words, mean, low, high;  zero: draw a line there
+    data: name, words, mean, low, high;  zero: draw a line at zero
     """
     ink, strong = colours()["ink"], colours()["strong"]
-    rows = charted(data).assign(row=range(len(data)))
+    rows = chart_text.with_one_line_texts(data).assign(row=range(len(data)))
     base = alt.Chart(rows, height=alt.Step(64))
     place = alt.Y("row:O", axis=None)
     axis = alt.Axis(tickCount=5, grid=False, title=None)

@@ -1,4 +1,4 @@
-"""Text that others wrote, made safe for the places that read Markdown."""
+"""Markdown escaping for text from users."""
 
 import re
 
@@ -6,8 +6,8 @@ import re
 def plain(text: str) -> str:
     """The text on one line, escaped so that Markdown shows it as it is."""
     one_line = " ".join(text.split())
-    # Addresses become links and -> an arrow even where they are escaped: an invisible joiner parts
-    # them.
+    # Escaping does not stop addresses from becoming links, nor -> from becoming an arrow: an
+    # invisible character between their parts does.
     parted = re.sub(
         r"(?<=[<>=~-])(?=[<>=~-])|(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", "\u2060", one_line
     )

@@ -1,0 +1,101 @@
+"""Visitors: who a request comes from, told by its headers and its address.
+
+If everybody on this computer is the owner, only requests that surely come from this computer are
+the owner's. Another name in `Host` is the name of another site (DNS rebinding) or of a proxy, which
+anybody may use. Elsewhere, the owner's browser has a session in a cookie.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import streamlit as st
+from starlette.types import Scope
+
+from dopl_core.studies import access
+from pages.shared.backend import store
+
+LOCAL = ("localhost", "127.0.0.1", "::1")
+COOKIE = "dopl_owner"
+
+# Headers that proxies, tunnels and caches add, and that no browser sends by itself.
+_FORWARDED = re.compile(
+    r"forward|proxy|client-?ip|real-?ip|connecting-ip|remote-(ip|addr)|^via$|^x-original|"
+    r"^(cf|cdn|fly|fastly|akamai|tailscale|ngrok)-|^x-(envoy|amz|azure|arr|appengine|vercel|ngrok|"
+    r"b3|request-id|request-start|correlation-id|scheme|host|port|url-scheme)|^front-end|"
+    r"^traceparent$|^x-cloud"
+)
+
+
+def is_local_only() -> bool:
+    """Whether everybody on this computer is the owner: bound to localhost, and without a key."""
+    return st.get_option("server.address") in LOCAL and not os.environ.get("DOPL_ASK_FOR_KEY")
+
+
+def is_local_visit(headers: Mapping[str, str], peer: str | None) -> bool:
+    """Whether a request surely comes from this computer, and from a page of this app.
+
+    headers: of the request, or of the websocket's handshake;  peer: None on this computer
+    """
+    return (
+        is_local_only()
+        and peer in (None, *LOCAL)
+        and is_local_name(_header(headers, "host") or "")
+        and is_same_origin(headers)
+        and not any(_FORWARDED.search(name.lower()) for name in headers)
+    )
+
+
+def is_same_origin(headers: Mapping[str, str]) -> bool:
+    """Whether a page of this app, or no page at all, makes this request.
+
+    Browsers name the page's origin in every websocket handshake and every request that changes
+    something. A request without it comes from a program, which no page of another site can drive.
+    """
+    origin = _header(headers, "origin")
+    if origin is None:
+        return True
+    scheme, _, site = origin.partition("://")
+    return scheme in ("http", "https") and site == _header(headers, "host")
+
+
+def cookie_name(headers: Mapping[str, str]) -> str:
+    """The name of the session's cookie: browsers send cookies to all ports of a host."""
+    port = re.search(r":(\d+)$", _header(headers, "host") or "")
+    return f"{COOKIE}_{port[1]}" if port else COOKIE
+
+
+def session_token(headers: Mapping[str, str]) -> str:
+    """The token that a browser keeps in place of the owner's key, or an empty text."""
+    name = cookie_name(headers)
+    found = re.search(rf"(?:^|;)\s*{name}=([\w-]+)", _header(headers, "cookie") or "")
+    return found[1] if found else ""
+
+
+def has_owners_session(headers: Mapping[str, str]) -> bool:
+    """Whether a request has the cookie of an owner's session, begun at the same host and port."""
+    token = session_token(headers)
+    return bool(token) and access.has_session(store(), token, _header(headers, "host") or "")
+
+
+def is_owners_request(headers: Mapping[str, str], peer: str | None) -> bool:
+    """Whether a request is the owner's; a peer is an address, None on this computer."""
+    return is_local_visit(headers, peer) or has_owners_session(headers)
+
+
+def is_local_name(host: str) -> bool:
+    """Whether a Host header names this computer, at any port."""
+    try:
+        return urlsplit(f"//{host}").hostname in LOCAL and "@" not in host
+    except ValueError:
+        return False
+
+
+def peer_of(scope: Scope) -> str | None:
+    """The address that a request comes from."""
+    return scope["client"][0] if scope.get("client") else None
+
+
+def _header(headers: Mapping[str, str], name: str) -> str | None:
+    return next((value for given, value in headers.items() if given.lower() == name), None)

@@ -1,42 +1,56 @@
-"""The web app: which pages there are, who is shown which, and the door in front of them."""
+"""The web app: its pages, who may see which, and the middleware in front of them."""
 
 from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
+from streamlit.navigation.page import StreamlitPage
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages._backend import planner, store
-from pages._door import Door
-from pages._trouble import with_database
-from pages._who import is_owner
+from pages.shared.backend import planner, store
+from pages.shared.errors import with_database
+from pages.shared.guards import is_owner
+from pages.shared.middleware import AccessControl
 
 PAGES = Path(__file__).parent / "pages"
 
-app = st.App(__file__, middleware=[Middleware(Door)])  # what `streamlit run` serves: this, for each
+# Without this, the first request to a fresh server would run pages/name.py directly for /name, and
+# show "Page not found" for pages in folders. Streamlit does so for apps without st.navigation.
+PagesManager.uses_pages_directory = False
+
+app = st.App(__file__, middleware=[Middleware(AccessControl)])  # served by `streamlit run`
 
 
 def navigation() -> None:
-    """What every visit begins with."""
+    """Choose and run the page of this visit."""
     st.set_page_config(page_title="DOPL", page_icon=str(PAGES / "icon.svg"), layout="wide")
     st.html(PAGES / "style.css")
-    home = st.Page(PAGES / "home.py", title="Home", icon=":material/home:", default=True)
-    annotate = st.Page(PAGES / "annotate.py", title="Annotate", icon=":material/balance:")
-    studies = st.Page(PAGES / "studies.py", title="Studies", icon=":material/groups:")
-    insights = st.Page(PAGES / "insights.py", title="Insights", icon=":material/insights:")
-    simulate = st.Page(PAGES / "simulate.py", title="Simulate", icon=":material/play_circle:")
-    to_read = st.Page(PAGES / "list.py", title="List", icon=":material/list:")
+    home = _page("home.py", "Home", "home", default=True)
+    annotate = _page("annotate/page.py", "Annotate", "balance")
+    studies = _page("studies/page.py", "Studies", "groups")
+    insights = _page("insights/page.py", "Insights", "insights")
+    simulate = _page("simulate.py", "Simulate", "play_circle")
+    guides = _page("help.py", "Help", "help")
+    reader = _page("list.py", "List", "list")
     with with_database():
         store()
         planner()
         if "read" in st.query_params:
-            page = st.navigation([home, to_read], position="hidden")
+            page = st.navigation([home, reader], position="hidden")
         elif "invite" in st.query_params or not is_owner():
             page = st.navigation([home, annotate], position="hidden")
         else:
-            page = st.navigation([home, annotate, studies, insights, simulate], position="top")
+            everything = [home, annotate, studies, insights, simulate, guides]
+            page = st.navigation(everything, position="top")
         page.run()
 
 
-if get_script_run_ctx() is not None:  # a visit, and not the server that looks for `app`
+def _page(file: str, title: str, icon: str, default: bool = False) -> StreamlitPage:
+    address = None if default else title.lower()
+    icon = f":material/{icon}:"
+    return st.Page(PAGES / file, title=title, icon=icon, url_path=address, default=default)
+
+
+if get_script_run_ctx() is not None:  # a visit, not the server that imports `app`
     navigation()

@@ -1,29 +1,40 @@
-"""A study's list for a colleague with a link: to read, and nothing else."""
+"""This week's list for a colleague with a link: read-only."""
 
 import streamlit as st
 
-from dopl_core.studies import service
-from pages import _lists
-from pages._backend import store
-from pages._sheet import sheet
-from pages._trouble import said_plainly
-from pages._who import reader_only
-from pages._words import plain
+from dopl_core import studies
+from dopl_core.studies import WeekList
+from pages.shared.backend import store
+from pages.shared.errors import show_errors
+from pages.shared.guards import reader_only
+from pages.shared.markdown import plain
+from pages.studies import list_tab
+from pages.studies.print_sheet import print_button
 
 reader = reader_only()
 
-with said_plainly(stop=True):
-    study = service.get_study(store(), reader.study)
-    made = service.read_lists(store(), study.id, last=1)
+with show_errors(stop=True):
+    study = studies.get_study(store(), reader.study)
+    made = studies.read_lists(store(), study.id, last=1)
 st.title(plain(study.title), anchor=False)
 if not made:
-    st.markdown("There is no list yet.")
+    st.markdown("There is no list yet. Open this link again when the owner has made one.")
     st.stop()
-_lists.one(study.config, made[-1])
-st.download_button(
-    "Sheet to print",
-    sheet(study.title, study.config, made[-1]),
-    f"{made[-1].word}-{made[-1].week}.html",
-    "text/html",
-    icon=":material/print:",
-)
+
+
+@st.fragment(run_every=5.0)
+def notice_a_newer_list(shown: WeekList) -> None:
+    """A page that was left open says that there is a newer list, and shows it."""
+    reader_only()
+    with show_errors(stop=True):
+        newest = studies.read_lists(store(), reader.study, last=1)
+    if newest != [shown]:
+        st.rerun()
+
+
+if st.session_state.get("shown") not in (None, made[-1]):
+    st.info("There is a newer list. This page now shows it.", icon=":material/update:")
+st.session_state.shown = made[-1]
+notice_a_newer_list(made[-1])
+list_tab.show_list(study.config, made[-1])
+print_button(study.title, study.config, made[-1])

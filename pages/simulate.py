@@ -1,4 +1,4 @@
-"""Simulate: let learners play simulated worlds, watch the curves grow, compare."""
+"""Simulate: run learners in simulated worlds, watch their curves, compare them."""
 
 from typing import get_args
 
@@ -10,22 +10,23 @@ from dopl_core.experiments import background as simulations
 from dopl_core.experiments.background import Settings, Simulation
 from dopl_core.experiments.learners import LEARNERS
 from dopl_core.learning.dopl import Confidence
-from pages._downloads import csv_button, made_button
-from pages._trouble import safely, said_plainly, show_trouble
-from pages._who import owner_only, owner_still
-from pages._words import plain
+from pages.shared.downloads import csv_button, file_button
+from pages.shared.errors import safely, show_errors, show_last_error
+from pages.shared.guards import owner_only, owner_only_fragment
+from pages.shared.help_link import help_link
+from pages.shared.markdown import plain
 
 owner_only()
 
 MEASURES = {
-    "reward": "reward an epoch",
+    "reward": "reward per epoch",
     "cumulative_regret": "cumulative regret",
-    "index_error": "order of the index (Kendall's tau)",
+    "index_error": "error of the index order (Kendall's tau)",
 }
 
 
 def start_form() -> None:
-    """What to play."""
+    """The settings of a new simulation."""
     with st.form("start"):
         left, middle, right = st.columns(3)
         names = environments.names()
@@ -35,8 +36,10 @@ def start_form() -> None:
             index=names.index("cpap"),
             format_func=lambda name: environments.load(name).title,
         )
-        confidence = middle.selectbox("Confidence of DOPL", get_args(Confidence))
-        seeds = right.number_input("Seeds", 1, 50, 3, help="How often, each time with other luck")
+        confidence = middle.selectbox("Confidence intervals of DOPL", get_args(Confidence))
+        seeds = right.number_input(
+            "Seeds", 1, 50, 3, help="Number of repetitions, each with its own random numbers."
+        )
         learners = st.multiselect(
             "Learners",
             list(LEARNERS),
@@ -45,15 +48,15 @@ def start_form() -> None:
         )
         left, right = st.columns(2)
         episodes = left.number_input("Episodes (plans)", 1, 100_000, 60)
-        horizon = right.number_input("Epochs an episode", 1, 10_000, 5)
+        horizon = right.number_input("Epochs per episode", 1, 10_000, 5)
         if st.form_submit_button("Start", type="primary", icon=":material/play_arrow:"):
-            with said_plainly():
+            with show_errors():
                 given = Settings(environment, tuple(learners), confidence, episodes, horizon, seeds)
                 st.session_state.compared = [simulations.start(given)]
 
 
 def progress(number: int, simulation: Simulation) -> None:
-    """How far it is, and what can be done with it."""
+    """Progress of a simulation, its errors, and its buttons."""
     with st.container(border=True):
         st.markdown(f"**{number}: {plain(simulation.title)}**")
         if simulation.settings is not None:
@@ -72,18 +75,18 @@ def buttons(simulation: Simulation) -> None:
     if simulation.status == "running":
         st.button("Stop", key=f"stop-{key}", on_click=safely(simulations.stop), args=args)
     elif simulation.status in ("stopped", "failed"):
-        st.button("Go on", key=f"on-{key}", on_click=safely(simulations.go_on), args=args)
+        st.button("Continue", key=f"on-{key}", on_click=safely(simulations.go_on), args=args)
     csv_button("Rows (CSV)", simulation.rows, f"{key}-episodes.csv", key=f"rows-{key}")
     if simulation.done and simulation.settings is not None:
-        made_button(
+        file_button(
             "Picture (PNG)", lambda: simulations.picture(simulation), f"{key}.png",
             "image/png", key=f"png-{key}",
         )  # fmt: skip
     if simulation.status != "running":
-        st.button(
-            "Delete", key=f"del-{key}", on_click=safely(simulations.delete), args=args,
-            type="tertiary",
-        )  # fmt: skip
+        with st.popover("Delete", type="tertiary"):
+            st.text("This deletes the simulation and all its rows for good.")
+            delete = safely(simulations.delete)
+            st.button("Delete for good", key=f"del-{key}", on_click=delete, args=args)
 
 
 def duration(seconds: float) -> str:
@@ -93,11 +96,12 @@ def duration(seconds: float) -> str:
 
 
 st.title("Simulate", anchor=False)
+help_link("researcher", "How to simulate, and how to add a learner")
 start_form()
 everything = {found.id: found for found in simulations.find_all()}
 if not everything:
-    show_trouble()
-    st.markdown("Nothing was simulated yet.")
+    show_last_error()
+    st.markdown("There are no simulations yet. Choose learners above and click *Start*.")
     st.stop()
 picked = [name for name in st.session_state.get("compared", []) if name in everything]
 st.session_state.compared = picked or list(everything)[:1]
@@ -110,23 +114,25 @@ running = any(everything[name].status == "running" for name in compared)
 
 @st.fragment(run_every=1.0 if running else None)
 def results() -> None:
-    owner_still()
-    show_trouble()
+    owner_only_fragment()
+    show_last_error()
     try:
         shown = [simulations.find(name) for name in compared]
-    except ValueError:  # one was deleted just now: choose again among those there are
+    except ValueError:  # one of them was just deleted
         st.rerun()
     if running != any(simulation.status == "running" for simulation in shown):
-        st.rerun()  # to look every second, or no more
+        st.rerun()  # to change how often this part is drawn
     for number, simulation in enumerate(shown, 1):
         progress(number, simulation)
     measure = st.segmented_control(
         "Curve", list(MEASURES), default="reward", format_func=MEASURES.get, required=True
     )
-    with said_plainly(stop=True):
+    with show_errors(stop=True):
         data = simulations.curves(shown, measure)
     if data.empty:
-        st.markdown("The first rows come in a moment." if running else "There are no rows.")
+        st.markdown(
+            "The first results will appear in a moment." if running else "There are no results yet."
+        )
         return
     if measure == "reward":
         st.markdown(f"**{simulations.finding(data)}**")

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from page_words import words
 
-from dopl_core.studies import cards, service
+from dopl_core import studies
+from dopl_core.studies.collect import cards
 
 ROOT = Path(__file__).resolve().parents[2]
 ROSTER = (ROOT / "data" / "rosters" / "clinic.csv").read_bytes()
@@ -24,7 +25,6 @@ def upload(visit):
 
     def with_roster(content: bytes, name: str = "ward.csv"):
         app = visit("studies")
-        app.segmented_control(key="world").set_value("My own roster").run()
         app.file_uploader(key="roster").set_value((name, content, "text/csv")).run()
         assert not app.exception
         return app
@@ -62,13 +62,13 @@ def test_states_are_in_the_order_that_the_owner_says_and_no_other(upload, store)
     order(app, ["Low", "Moderate", "High"])
     widget(app.text_input, "means Low").set_value("seldom").run()
     app.button(key="create").click().run()
-    [study] = service.list_studies(store)
+    [study] = studies.list_studies(store)
     assert [state.label for state in study.config.states] == ["Low", "Moderate", "High"]
     assert study.config.states[0].description == "seldom"
     assert study.config.world == "observed"
     assert study.config.ordered
     assert (study.config.sitting, study.config.answers) == (100, 30)
-    assert "First sitting: 0 of" in said(app)
+    assert "First round: 0 of" in said(app)
 
 
 def test_column_names_are_the_owners_and_cards_show_what_was_chosen(upload, store):
@@ -76,16 +76,16 @@ def test_column_names_are_the_owners_and_cards_show_what_was_chosen(upload, stor
     assert "was read as Windows text" in said(app)
     chosen = [box.value for box in app.selectbox if " of " in (box.key or "")]
     assert chosen == [None, "Condition", "Full name", "Ward"]
-    assert "Which column says who it is" in said(app)
+    assert "Choose the columns for: ID." in said(app)
     widget(app.selectbox, "id of").set_value("Bett").run()
     shown = widget(app.multiselect, "shown of")
     shown.set_value(["note", "age"]).run()
     widget(app.radio, "spelt").set_value(0).run()
     order(app, ["poor", "fair", "good"])
     assert can_create(app)
-    app.number_input(key="sitting").set_value(0).run()
+    app.number_input(key="sitting roster").set_value(0).run()
     app.button(key="create").click().run()
-    [study] = service.list_studies(store)
+    [study] = studies.list_studies(store)
     ada = study.config.arms[0]
     assert (ada.id, ada.label, ada.group, ada.state) == ("1", "Ada Müller", "A", "poor")
     assert set(ada.columns) == {"note", "age"}
@@ -97,8 +97,8 @@ def test_cards_show_their_columns_in_the_order_that_was_chosen(upload, store):
     app = upload(WARD.replace("fiar", "fair").replace("Bett", "id").encode())
     widget(app.multiselect, "shown of").set_value(["note", "age"]).run()
     order(app, ["poor", "fair", "good"]).button(key="create").click().run()
-    [study] = service.list_studies(store)
-    facts = cards.read(study.config.arms[0].columns).facts
+    [study] = studies.list_studies(store)
+    facts = cards.from_roster(study.config.arms[0].columns).facts
     assert [fact.label for fact in facts] == ["Note", "Age"]
 
 
@@ -117,9 +117,9 @@ def test_misspellings_are_asked_about_and_not_accepted(upload):
     [
         (b"id,state\na,Low\na,Low", "x.csv row 3"),
         (b"id,state\na,Low\n", "has one row"),
-        (b"id,state\n", "has no arms"),
+        (b"id,state\n", "has no rows"),
         (b"", "x.csv is empty"),
-        (b"PK\x03\x04\0\0", "not a text file"),
+        (b"PK\x03\x04\0\0", "x.csv: this spreadsheet is damaged"),
     ],
 )
 def test_a_roster_that_cannot_be_used_is_refused_in_words(upload, store, content, reason):
@@ -129,13 +129,52 @@ def test_a_roster_that_cannot_be_used_is_refused_in_words(upload, store, content
     assert not app.exception
     assert reason in said(app)
     assert not can_create(app)
-    assert service.list_studies(store) == []
+    assert studies.list_studies(store) == []
 
 
 def test_a_column_of_many_texts_is_not_taken_for_states(upload):
     rows = "\n".join(f"{n},text {n}x{n}" for n in range(30))
     app = upload(f"id,state\n{rows}\n".encode())
-    assert "30 different states are in that column" in said(app)
+    assert "that column has 30 different values" in said(app)
+
+
+def test_a_number_that_is_not_allowed_blocks_the_study(upload, store):
+    app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
+    app.number_input(key="budget roster").set_value(0).run()
+    assert "budget" in said(app)
+    assert not can_create(app)
+    app.number_input(key="budget roster").set_value(3).run()
+    assert can_create(app)
+
+
+def test_a_large_roster_begins_with_a_short_list(upload):
+    rows = "\n".join(f"{n},{('Low', 'High')[n % 2]},{n % 7}" for n in range(400))
+    app = order(upload(f"id,state,age\n{rows}\n".encode()), ["Low", "High"])
+    assert app.number_input(key="budget roster").value == 20
+
+
+def test_a_roster_of_states_alone_is_told_that_cards_will_be_empty(upload):
+    app = order(upload(b"id,state\na,Low\nb,High\nc,Low\n"), ["Low", "High"])
+    assert "annotators have nothing to judge by" in "".join(one.value for one in app.warning)
+    app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
+    assert not app.warning
+
+
+def test_a_spreadsheet_is_a_roster_and_is_shown(upload, store):
+    rows = [["p1", "Low", "Jürgen"], ["p2", "High", "मीरा"], ["p3", "Low", "Ann"]]
+    app = upload(studies.write_xlsx(["id", "state", "name"], rows), "ward.xlsx")
+    assert app.dataframe[0].value.name.tolist() == ["Jürgen", "मीरा", "Ann"]
+    order(app, ["Low", "High"]).button(key="create").click().run()
+    [study] = studies.list_studies(store)
+    assert [arm.label for arm in study.config.arms] == ["Jürgen", "मीरा", "Ann"]
+
+
+def test_dates_that_can_be_read_both_ways_are_asked_about(upload):
+    app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
+    history = b"id,date,state,called\np01,02/03/2026,Low,0\np01,09/03/2026,High,1\n"
+    app.file_uploader(key="history").set_value(("h.csv", history, "text/csv")).run()
+    widget(app.radio, "dates of").set_value("Day first (31/12/2026)").run()
+    assert "1 moves of 1 cases found" in said(app)
 
 
 def test_past_records_say_how_many_moves_and_gaps_were_found(upload, store):
@@ -146,16 +185,35 @@ def test_past_records_say_how_many_moves_and_gaps_were_found(upload, store):
     )
     app.file_uploader(key="history").set_value(("h.csv", history, "text/csv")).run()
     assert "3 moves of 3 cases found, 1 gaps are not counted." in said(app)
-    app.number_input(key="sitting").set_value(0).run()
+    app.number_input(key="sitting roster").set_value(0).run()
     app.button(key="create").click().run()
-    [study] = service.list_studies(store)
-    assert service.load_learner(store, study.id).visits.sum() == 3
+    [study] = studies.list_studies(store)
+    assert studies.load_learner(store, study.id).visits.sum() == 3
+
+
+def test_past_answers_are_counted_in_the_state_of_their_time(upload, store):
+    app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
+    history = b"id,when,state,helped\np01,2026-01-05,Low,0\np01,2026-01-12,High,1\n"
+    app.file_uploader(key="history").set_value(("h.csv", history, "text/csv")).run()
+    answers = b"annotator,winner,loser,when\nmodel,p01,p02,2026-01-06\nAnn,p03,p01,\n"
+    wrong = answers + b"Ann,p01,nobody,\n"
+    app.file_uploader(key="past answers").set_value(("a.csv", wrong, "text/csv")).run()
+    assert 'a.csv row 4: "nobody" is not in the roster' in said(app)
+    assert not can_create(app)
+    app.file_uploader(key="past answers").set_value(("a.csv", answers, "text/csv")).run()
+    assert "2 answers of 2 annotators found" in said(app)
+    app.number_input(key="sitting roster").set_value(0).run()
+    app.button(key="create").click().run()
+    [study] = studies.list_studies(store)
+    learner = studies.load_learner(store, study.id)
+    assert learner.counts.table().winner.tolist()[0] == 0  # p01 in the state Low
+    assert studies.plans(store, study.id).answers.tolist() == [2]
 
 
 def test_the_word_for_an_epoch_is_the_owners(upload, store):
     app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
-    app.text_input(key="word").set_value("month")
-    app.number_input(key="sitting").set_value(0).run()
+    app.text_input(key="epoch_word roster").set_value("month")
+    app.number_input(key="sitting roster").set_value(0).run()
     app.button(key="create").click().run()
-    assert service.list_studies(store)[0].config.epoch_word == "month"
+    assert studies.list_studies(store)[0].config.epoch_word == "month"
     assert "Month 1" in said(app)

@@ -1,0 +1,134 @@
+"""Annotate: two cards, one question, one click."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from dopl_core import studies
+from dopl_core.studies import Ask, Finished, StoreError, Waiting
+from pages.annotate import board, side_views
+from pages.annotate.board import Memory, Session
+from pages.shared.backend import planner, store
+from pages.shared.duel_cards import open_duels, trial
+from pages.shared.errors import show, show_errors, show_last_error
+from pages.shared.guards import Seat, seat
+from pages.shared.markdown import plain
+
+KEYS = Path(__file__).parent / "keys.js"
+
+
+def choose_study() -> None:
+    """The owner chooses a study."""
+    st.title("Annotate", anchor=False)
+    running = [s for s in studies.list_studies(store()) if s.status == "running"]
+    for study in running:
+        with st.container(border=True, horizontal=True, vertical_alignment="center"):
+            st.text(study.title, width="stretch")
+            if st.button("Answer", key=f"open-{study.id}"):
+                open_duels(study.id)
+    st.markdown(
+        "To invite colleagues, open a study on the *Studies* page and choose *Invite*."
+        if running
+        else "No study is running. Create one on the *Studies* page, or try it here."
+    )
+    if st.button("Try it with simulated patients", type="secondary" if running else "primary"):
+        with show_errors():
+            open_duels(trial())
+
+
+def open_session(here: Seat) -> Session:
+    """The session of this person; its study's settings are kept while the database is down."""
+    known = st.session_state.setdefault("configs", {})
+    with show_errors(stop=True):
+        try:
+            known[here.study] = studies.get_study(store(), here.study).config
+        except StoreError:
+            if here.study not in known:
+                raise
+    memory = st.session_state.setdefault(f"seat {here.study} {here.annotator}", Memory())
+    return Session(here, here.study, here.annotator, known[here.study], memory)
+
+
+def next_reply() -> Ask | Waiting | Finished:
+    """What to show now; while a plan is made, the page waits two seconds for it."""
+    who = (session.study, here.name, here.participant)
+    reply = studies.next_duel(store(), *who)
+    if isinstance(reply, Waiting) and reply.reason == "plan":
+        with st.spinner(side_views.WAITS["plan"]):
+            planner().wait(session.study, seconds=2.0)
+        reply = studies.next_duel(store(), *who)
+    return reply
+
+
+here = seat()
+if here is None:
+    choose_study()
+    st.stop()
+session = open_session(here)
+memory = session.memory
+if side_views.show_arrival(session):
+    st.stop()
+
+
+@st.fragment(run_every=memory.refresh)
+def draw_board() -> None:
+    """What the person sees and does; drawn again after each click, and regularly while it waits.
+
+    While the database is down the comparison stays on the page and can be clicked again.
+    """
+    down: StoreError | None = None
+    still = memory.lesson is not None or memory.view in ("paused", "own")
+    try:
+        if not here.is_valid():
+            st.rerun()  # the page's guard says that the link is revoked
+        if not still:
+            with show_errors(stop=True, but=StoreError):
+                memory.reply = next_reply()
+    except StoreError as error:
+        down = error
+    refresh = None
+    if down:
+        refresh = 1.0
+    elif isinstance(memory.reply, Waiting) and not still:
+        refresh = 1.0 if memory.reply.reason in ("others", "plan") else 5.0
+    if refresh != memory.refresh:
+        memory.refresh = refresh
+        st.rerun()
+    if show_last_error():
+        memory.note = ""  # "Saved." was about the click before
+    elif down:
+        show(down)
+    if down:
+        st.caption("Click again, or wait. This page continues by itself.")
+    with show_errors(but=StoreError if down else ()):
+        draw(memory.reply)
+
+
+def draw(reply: Ask | Waiting | Finished | None) -> None:
+    """The one thing that is on the board."""
+    if memory.view == "paused":
+        side_views.show_paused(session)
+    elif memory.view == "own":
+        side_views.show_own(session)
+    elif memory.lesson is not None:
+        board.show_lesson(session)
+    elif isinstance(reply, Ask) and memory.view == "flag":
+        side_views.show_flag(session, reply)
+    elif isinstance(reply, Ask) and board.is_round_end(session, reply):
+        side_views.show_round_end(session)
+    elif isinstance(reply, Ask):
+        board.show_duel(session, reply)
+    elif reply is not None:
+        side_views.show_rest(session, reply)
+
+
+st.header(plain(session.config.question), anchor=False)
+draw_board()
+board.show_more(session)
+with st.expander("How to judge"):
+    if session.config.instructions:
+        st.text(session.config.instructions)
+    st.markdown("Judge by what the cards show. Choose who is doing better, not whom you prefer.")
+    for state in () if session.config.hide_state else session.config.states:
+        st.text(f"{state.label}: {state.description}" if state.description else state.label)
+st.html(f"<script>{KEYS.read_text()}</script>", unsafe_allow_javascript=True)

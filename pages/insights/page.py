@@ -1,0 +1,45 @@
+"""Insights: whether help works, how people answer, and what was learned."""
+
+import streamlit as st
+
+from dopl_core import studies
+from pages.insights import answers_tab, effect_tab, learned_tab
+from pages.shared.backend import store
+from pages.shared.flash import show_flash
+from pages.shared.guards import owner_only
+from pages.shared.help_link import help_link
+
+owner_only()
+
+st.title("Insights", anchor=False)
+help_link("how_it_learns", "How it learns, and how to read the results")
+show_flash()
+known = {study.id: study for study in studies.list_studies(store())}
+if not known:
+    st.markdown("There is no study yet. Make one, collect some answers, and come back.")
+    if st.button("Make a study", type="primary"):
+        st.switch_page("pages/studies/page.py")
+    st.stop()
+
+requested = st.query_params.get("study")
+chosen = st.selectbox(
+    "Study",
+    list(known),
+    index=list(known).index(requested) if requested in known else 0,
+    format_func=lambda study: f"{known[study].title} ({study})",
+)
+st.query_params["study"] = chosen
+study = known[chosen]
+learner = studies.load_learner(store(), study.id)
+
+TABS = {
+    "Is it working?": effect_tab.show,
+    "How people answer": answers_tab.show,
+    "What was learned": learned_tab.show,
+}
+for tab, show in zip(
+    st.tabs(list(TABS), key="look", bind="query-params"), TABS.values(), strict=True
+):
+    if tab.open:
+        with tab:
+            show(study, learner)

@@ -1,0 +1,28 @@
+"""What it costs to share places among groups, and who gets how much."""
+
+import pandas as pd
+import streamlit as st
+
+from dopl_core import studies
+from dopl_core.studies import Learner, Study, sharing_cost
+from pages.shared.backend import store
+from pages.shared.markdown import plain
+
+
+def show(study: Study, learner: Learner) -> None:
+    """One folded box, if the study shares places out."""
+    if learner.ledger is None:
+        return
+    found = _cost(study.id, studies.last_event(store(), study.id), learner)
+    if found is None:
+        return
+    with st.expander("What your rule for groups costs"):
+        st.markdown(plain(sharing_cost.cost_text(found)))
+        rows = sharing_cost.share_rows(found)
+        st.dataframe(pd.DataFrame(rows, columns=list(sharing_cost.SHARE_COLUMNS)), hide_index=True)
+
+
+@st.cache_data(max_entries=16, show_spinner="Calculating ...")
+def _cost(study: str, event: int, _learner: Learner) -> sharing_cost.SharingCost | None:
+    """The cost, calculated once after each event of the study."""
+    return sharing_cost.compute(_learner, event)

@@ -1,0 +1,205 @@
+"""Tabs and buttons of every study: invitations, rehearsal, data, status, flags."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from dopl_core import studies
+from dopl_core.studies import Study, access
+from pages.shared.backend import run_in_background, store
+from pages.shared.downloads import csv_button, file_button
+from pages.shared.errors import safely, show_errors
+from pages.shared.flash import flash, show_flash
+from pages.shared.help_link import help_link
+from pages.shared.markdown import plain
+
+WAITS = {
+    "annotators": "Waiting for answers",
+    "owner": "Waiting for your report",
+    "plan": "The next plan is being made",
+    "nobody": "Complete",
+}
+
+
+def status_buttons(study: Study) -> None:
+    """Buttons that pause, reopen and close a study."""
+    if study.status == "running":
+        act("Pause", "pause", studies.pause_study, study)
+    else:
+        act("Reopen", "reopen", studies.reopen_study, study)
+    if study.status != "closed":
+        act("Close", "close", studies.close_study, study)
+
+
+def act(label: str, key: str, do: Callable[..., object], study: Study) -> None:
+    """A button that calls do(store, study id)."""
+    st.button(label, key=key, on_click=safely(do), args=(store(), study.id))
+
+
+def invites(study: Study) -> None:
+    """Links for annotators."""
+    st.markdown(
+        "Each colleague gets a link of their own. It opens the comparisons of this study and "
+        "nothing else."
+    )
+    help_link("coordinator", "How to invite and coordinate annotators")
+    links(study, "duels", "Name of the colleague", "annotate?invite")
+    participants(study)
+
+
+def participants(study: Study) -> None:
+    """Participants of panels: their answers and codes, and ids that another browser may take."""
+    if study.config.completion_code and not study.config.quota:
+        st.warning(
+            "Nobody sees the completion code: it needs a number of answers. Set *Most answers from "
+            "each person* in the settings."
+        )
+    found = studies.participants(store(), study.id)
+    if found.empty:
+        return
+    with st.expander(f"Participants: {len(found)}", icon=":material/groups:"):
+        csv_button("Participants and codes (CSV)", found, f"{study.id}-participants.csv")
+        st.markdown(
+            "An id belongs to the browser that first used it. Release it if a participant changes "
+            "the browser. The next browser that uses the id continues with their answers."
+        )
+        names = found.link + ", " + found.participant
+        chosen = st.selectbox("Participant", found.index, format_func=names.get, key="participant")
+        who = (study.id, found.link[chosen], found.participant[chosen])
+        st.button("Release", key="release", on_click=safely(release), args=who)
+        show_flash()
+
+
+def release(study: str, link: str, participant: str) -> None:
+    access.release_seat(store(), study, link, participant)
+    flash(f"Another browser can now use the id {participant}.")
+
+
+def links(study: Study, opens: access.Opens, whose: str, path: str) -> None:
+    """A link for each person; it is shown once, because only its hash is stored."""
+    typed = st.text_input(f"{whose}, or several, separated by commas", key=f"whose-{opens}")
+    names = list(dict.fromkeys(name.strip() for name in typed.split(",") if name.strip()))
+    having = {
+        one.annotator for one in access.invites(store(), study.id, opens) if not one.revoked_at
+    }
+    again = [name for name in names if name in having]
+    if again:
+        st.warning(
+            f"{plain(', '.join(again))}: a link is valid already. A new one replaces it.",
+            icon=":material/link_off:",
+        )
+    label = "Replace the link" if again else "Make a link"
+    if st.button(label, key=f"link-{opens}", disabled=not names):
+        with show_errors():
+            for name in names:
+                token = access.invite(store(), study.id, name, opens)
+                st.markdown(
+                    f"**Copy this link and send it to {plain(name)}.** It is shown only once."
+                )
+                st.code(f"{address()}/{path}={token}", language=None, wrap_lines=True)
+            if urlsplit(address()).hostname in ("localhost", "127.0.0.1"):
+                st.caption(
+                    "The link opens on this computer only. To let colleagues in from elsewhere, "
+                    "run a server: see Help, Run a server."
+                )
+    for link in access.invites(store(), study.id, opens):
+        row = st.container(border=True, horizontal=True, vertical_alignment="center")
+        row.text(link.annotator, width="stretch")
+        if link.revoked_at:
+            row.text("Revoked")
+        else:
+            row.button(
+                "Revoke",
+                key=f"revoke-{opens}-{link.annotator}-{link.made_at}",
+                on_click=safely(access.revoke),
+                args=(store(), study.id, link.annotator, opens),
+            )
+
+
+def address() -> str:
+    """The address of the app in the visitor's browser."""
+    parts = urlsplit(st.context.url or "")
+    return f"{parts.scheme}://{parts.netloc}" + parts.path.rpartition("/")[0]
+
+
+def flags(study: Study) -> None:
+    """Problems with cards that annotators have reported, if any."""
+    found = studies.flags(store(), study.id)
+    if found.empty:
+        return
+    many = "1 card" if len(found) == 1 else f"{len(found)} cards"
+    with st.expander(f"Annotators flagged {many}", icon=":material/flag:"):
+        names = {arm.id: arm.label for arm in study.config.arms}
+        for row in found.head(20).itertuples():
+            arms = [row.about] if row.about else [row.left_arm, row.right_arm]
+            about = " or ".join(names.get(arm, arm) for arm in arms)
+            said = f"{row.annotator}, about {about}: {row.comment}"
+            st.text(f"{row.at:%Y-%m-%d %H:%M} {studies.printable(said)}")
+        csv_button("All flags (CSV)", found, f"{study.id}-flags.csv")
+
+
+def rehearse(study: Study) -> None:
+    """Simulated annotators answer a copy, so that the real study has only real answers."""
+    st.markdown(
+        "Simulated annotators answer a copy of this study. See how long a round takes and what the "
+        "insights will look like. Your study stays as it is."
+    )
+    left, right = st.columns(2)
+    people = left.number_input("Annotators", 1, 50, 5, key="rehearsal-people")
+    answers = right.number_input("Answers", 1, 5000, 200, key="rehearsal-answers")
+    if st.button("Rehearse on a copy", key="rehearse"):
+        with show_errors():
+            config = replace(study.config, title=f"Rehearsal: {study.title}")
+            copy = studies.create_study(store(), config)
+            run_in_background(
+                "rehearse", copy, "--annotators", people, "--answers", answers, "--think", 0.4
+            )
+            st.query_params["study"] = copy
+            st.rerun()
+
+
+def _columns_to_keep(study: Study) -> list[str]:
+    """What an export without names still has, and the columns that the owner keeps in it."""
+    st.caption(
+        "It still has title, question, states, times, answers, lists and the number of people. It "
+        "shows who shares a group, but not the group's name."
+    )
+    cards = studies.read_cards(store(), study.id).values()
+    columns = list(dict.fromkeys(column for cells in cards for column in cells))
+    if not columns:
+        return []
+    help_text = "Choose only columns by which nobody can be recognised."
+    return st.multiselect("Columns to keep", columns, key="keep-columns", help=help_text)
+
+
+def data(study: Study) -> None:
+    """Export and delete."""
+    st.caption("A bundle holds the whole study. Import it on this or another server.")
+    nameless = st.checkbox(
+        "Without names",
+        key="without-names",
+        help="Names and ids of real people are replaced by numbers. Columns and comments are left "
+        "out.",
+    )
+    keep = _columns_to_keep(study) if nameless else []
+    file_button(
+        "Bundle without names (zip)" if nameless else "Bundle (zip)",
+        lambda: studies.export_bundle(store(), study.id, nameless, keep),
+        f"{study.id}.zip",
+        "application/zip",
+        key=f"export-{'nameless' if nameless else 'whole'}",
+    )
+    csv_button(
+        "All answers (CSV)",
+        lambda: studies.answers(store(), study.id, without_names=nameless),
+        f"{study.id}-answers.csv",
+    )
+    with st.expander("Delete this study"):
+        sure = st.checkbox("Yes, delete this study and all its answers for good", key="sure")
+        if st.button("Delete", key="delete", disabled=not sure):
+            with show_errors():
+                studies.delete_study(store(), study.id)
+                del st.query_params["study"]
+                st.rerun()

@@ -1,0 +1,201 @@
+"""The List tab: whom to help and why, earlier lists with their outcomes, corrections."""
+
+import pandas as pd
+import streamlit as st
+
+from dopl_core import studies
+from dopl_core.studies import Study, StudyConfig, WeekList
+from pages.shared.backend import store
+from pages.shared.downloads import csv_button, xlsx_button
+from pages.shared.errors import show_errors
+from pages.shared.flash import flash, show_flash
+from pages.shared.help_link import help_link
+from pages.shared.markdown import plain
+from pages.studies import common_tabs
+from pages.studies.list_table import list_table
+from pages.studies.print_sheet import date, print_button
+
+MOST_ROWS = 60  # a longer list is shown as a table
+UNKNOWN = -1  # the option "Unknown" beside the numbers of states
+
+
+def show(study: Study) -> None:
+    """This week's list, or an earlier one."""
+    made = studies.read_lists(store(), study.id)
+    if not made:
+        st.markdown(
+            "The first list is made after the first round. Invite colleagues in *Invite*, or "
+            "answer yourself."
+        )
+        return
+    newest = made[-1]
+    chosen = newest
+    if len(made) > 1:
+        weeks = {one.week: one for one in reversed(made)}
+        week = st.selectbox(
+            f"Choose a {plain(newest.word)}",
+            list(weeks),
+            format_func=lambda number: _name(weeks[number]),
+            key=f"week of {newest.week}",
+        )
+        chosen = weeks[week]
+    show_list(study.config, chosen)
+    downloads(study, chosen)
+    help_link("owner", "How to read the list")
+    if chosen.reported:
+        with st.expander(f"Correct the report of {plain(chosen.word)} {chosen.week}"):
+            correct(study, chosen.week)
+    else:
+        with st.expander("Why is somebody on the list or not?", icon=":material/help:"):
+            why(study)
+        with st.expander("Change this list", icon=":material/edit:"):
+            change(study, chosen)
+        if chosen.week == 1:
+            with st.expander("Correct a state in the roster"):
+                correct(study, 0)
+    with st.expander("Share the list with a colleague (read-only link)"):
+        common_tabs.links(study, "list", "Name of the colleague", "list?read")
+
+
+def show_list(config: StudyConfig, week: WeekList) -> None:
+    """The list of a week; read-only links show the same."""
+    here, noun = int(config.present.sum()), plain(config.noun)
+    of_all = f"help these {len(week.listed)} of {here} {noun}s"
+    if week.reported:  # the number of people may have changed since then
+        of_all = f"{len(week.listed)} {noun}s were on the list"
+    st.markdown(
+        f"**{plain(week.word).capitalize()} {week.week}: {of_all}**, the most urgent first. "
+        f"Made on {date(week)}. {answers_text(week)}"
+    )
+    if short := studies.short_list_text(week):
+        st.caption(plain(short))
+    if week.all_equal:
+        st.info(
+            "Nothing known so far distinguishes these people from others who are not on the list. "
+            "They were chosen at random. Answers and reports will make the next lists better.",
+            icon=":material/casino:",
+        )
+    if len(week.listed) > MOST_ROWS:
+        st.dataframe(pd.DataFrame(studies.list_rows(week), columns=studies.LIST_COLUMNS[:]))
+    else:
+        st.html(list_table(week))
+
+
+def answers_text(week: WeekList) -> str:
+    """How many places of the list the newest answers changed, where that is known."""
+    if week.by_answers is None:
+        return ""
+    return (
+        f"Your answers changed {week.by_answers or 'none'} of the {len(week.listed)} places on "
+        "the list."
+    )
+
+
+def why(study: Study) -> None:
+    """Where anybody in the roster stands, what put them there, and what would change it."""
+    arm = pick_person(study, "Whose place?", "why")
+    if arm is None:
+        st.caption("Choose anybody in the roster.")
+        return
+    with show_errors():
+        found = studies.explain(store(), study.id, arm)
+        st.text(found.where)
+        st.markdown("**What put them there**")
+        for sentence in found.because:
+            st.text(sentence)
+        st.markdown("**What would change it**")
+        for sentence in found.change:
+            st.text(sentence)
+
+
+def pick_person(study: Study, label: str, key: str) -> str | None:
+    """A person who is present, chosen by name."""
+    names = {arm.id: name_and_id(arm.label, arm.id) for arm in study.config.arms if arm.present}
+    return st.selectbox(label, list(names), format_func=names.get, index=None, key=key)
+
+
+def change(study: Study, week: WeekList) -> None:
+    """Take people off this list, put people on it; the next in line moves up."""
+    key = f"{week.week}-{len(week.everybody)}-{len(week.removed)}"
+    listed = {one.id for one in week.listed}
+    names = {arm.id: name_and_id(arm.label, arm.id) for arm in study.config.arms if arm.present}
+    options = {"format_func": names.get, "select_all": False}
+    left, right = st.columns(2)
+    off = left.multiselect("Take off", [one.id for one in week.listed], key=f"off-{key}", **options)
+    on = right.multiselect(
+        "Put on", [arm for arm in names if arm not in listed], key=f"on-{key}", **options
+    )
+    because = st.text_input(
+        "Why, in a few words", key=f"because-{key}", max_chars=studies.LONGEST_REASON
+    )
+    st.caption("The next in line moves up. If you put somebody on, the least urgent makes room.")
+    show_flash("change-list")
+    if st.button("Change the list", key="change-list", disabled=not off and not on):
+        with show_errors():
+            studies.change_list(
+                store(), study.id, remove=off, add=on, because=because, week=week.week
+            )
+            done = [f"{names[arm]} is off" for arm in off] + [f"{names[arm]} is on" for arm in on]
+            flash(f"The list is changed: {', '.join(done)}.", "change-list")
+            st.rerun()
+
+
+def downloads(study: Study, week: WeekList) -> None:
+    """The list on paper and as a file."""
+    frame = pd.DataFrame(studies.list_rows(week), columns=studies.LIST_COLUMNS[:], dtype=object)
+    name = f"{study.id}-{week.word}-{week.week}"
+    with st.container(horizontal=True):
+        print_button(study.title, study.config, week)
+        csv_button("This list (CSV)", frame, f"{name}.csv")
+        xlsx_button("This list (XLSX)", frame, f"{name}.xlsx")
+
+
+def correct(study: Study, week: int) -> None:
+    """Correct one person's state, and whether they were helped, in an earlier report."""
+    config = studies.coming_config(store(), study.id)
+    known = studies.read_week(store(), study.id, week)
+    names = {arm.id: name_and_id(arm.label, arm.id) for arm in config.arms}
+    show_flash("correct")
+    arm = st.selectbox(
+        "Whose report is wrong?", list(known), format_func=names.get, index=None, key=f"who-{week}"
+    )
+    if arm is None:
+        st.caption("The next list uses the correction. The history keeps the first report as well.")
+        return
+    was = known[arm]
+    state = state_control(config, "Correct state", was.state, key=f"really-{week}-{arm}")
+    helped = was.helped
+    if week:
+        helped = st.checkbox("Was helped", was.helped, key=f"was-helped-{week}-{arm}")
+    if st.button("Save the correction", key=f"correct-{week}"):
+        with show_errors():
+            marks = {arm: helped} if week and helped != was.helped else None
+            studies.correct(store(), study.id, week, {arm: state}, marks)
+            flash(f"The report of {names[arm]} is corrected. The next list uses it.", "correct")
+            st.rerun()
+
+
+def state_control(config: StudyConfig, label: str, state: str | None, key: str) -> str | None:
+    """Buttons for each state, and one for unknown."""
+    labels = [one.label for one in config.states]
+    options = [*range(len(labels)), UNKNOWN]
+    chosen = st.segmented_control(
+        label,
+        options,
+        default=UNKNOWN if state is None else labels.index(state),
+        format_func=lambda number: "Unknown" if number == UNKNOWN else plain(labels[number]),
+        required=True,
+        key=key,
+    )
+    return None if chosen == UNKNOWN else labels[chosen]
+
+
+def name_and_id(label: str, arm: str) -> str:
+    """A name, with the id unless both are the same."""
+    return label if label == arm else f"{label} ({arm})"
+
+
+def _name(week: WeekList) -> str:
+    return f"{week.word.capitalize()} {week.week}, {date(week)}" + (
+        "" if week.reported else " (this list)"
+    )

@@ -1,0 +1,79 @@
+"""The table of a list as HTML, for the page and the printed sheet.
+
+Every text from the owner's files is escaped here and nowhere else.
+"""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from dopl_core.studies import Listed, WeekList, state_words, why_listed
+
+LEVELS = 4  # chips have colours from 0 (worst) to LEVELS (best)
+
+
+def list_table(week: WeekList, *, to_print: bool = False) -> str:
+    """The people to help, the next in line and those taken off; to print with room for notes."""
+    heads = ["", "Name", "State", *week.facts, "Why"]
+    heads += ["State now", "Helped", "Notes"] if to_print else []
+    heads += ["Helped", "State afterwards"] if week.reported and not to_print else []
+    parts = [
+        ("", week.listed, 1),
+        ("Next in line, if somebody is not there", week.reserve, len(week.listed) + 1),
+        ("Taken off this list", week.removed, 0),
+    ]
+    body = "".join(
+        _part(title, people, first, week, to_print, len(heads))
+        for title, people, first in parts
+        if people
+    )
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    return f'<table class="dopl-list"><thead><tr>{head}</tr></thead>{body}</table>'
+
+
+def _part(
+    title: str, people: Sequence[Listed], first: int, week: WeekList, to_print: bool, width: int
+) -> str:
+    """Rows under a title; first: the number of the first row, 0 for rows without numbers."""
+    head = f'<tr class="part"><th colspan="{width}">{title}</th></tr>' if title else ""
+    rows = "".join(
+        _row(str(first + number) if first else "", one, why, week, to_print)
+        for number, (one, why) in enumerate(zip(people, _reasons(people, week), strict=True))
+    )
+    return f"<tbody>{head}{rows}</tbody>"
+
+
+def _reasons(people: Sequence[Listed], week: WeekList) -> Iterator[str]:
+    """The reason of each row where it differs from that of the row above, else nothing."""
+    above = ""
+    for one in people:
+        why = why_listed(one, week)
+        yield "" if why == above else why
+        above = why
+
+
+def _row(number: str, one: Listed, why: str, week: WeekList, to_print: bool) -> str:
+    about = [one.id] * (one.id != one.label) + [one.group] * (one.group != "all")
+    small = f" <small>{escape(', '.join(about))}</small>" if about else ""
+    cells = [
+        ("number", number),
+        ("name", f"{escape(one.label)}{small}"),
+        ("state", _chip(one, week)),
+        *(("fact", escape(one.facts.get(name, ""))) for name in week.facts),
+        ("why", escape(why)),
+    ]
+    if to_print:
+        tick = "&#9745;" if one.helped else "&#9744;"
+        cells += [("now", escape(one.then or "")), ("tick", tick), ("notes", "")]
+    elif week.reported:
+        helped = "Helped" if one.helped else "Not helped"
+        cells += [("helped", helped), ("then", escape(one.then or "unknown"))]
+    return "<tr>" + "".join(f'<td class="{kind}">{text}</td>' for kind, text in cells) + "</tr>"
+
+
+def _chip(one: Listed, week: WeekList) -> str:
+    """The state in a colour from worst to best."""
+    kind = "unknown"
+    if one.state in week.states:
+        best = max(1, len(week.states) - 1)
+        kind = f"level-{round(LEVELS * week.states.index(one.state) / best)}"
+    return f'<span class="dopl-chip {kind}">{escape(state_words(one, week.word))}</span>'

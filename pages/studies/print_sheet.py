@@ -1,0 +1,74 @@
+"""A list as a printable HTML page, with its date and room for notes, and the button that prints."""
+
+from datetime import UTC, datetime
+from html import escape
+
+import streamlit as st
+
+from dopl_core.studies import StudyConfig, WeekList
+from pages.studies.list_table import list_table
+
+_STYLE = """
+@page { margin: 12mm; }
+body { font: 10pt/1.3 system-ui, sans-serif; color: #1d2733; background: #fff; margin: 0; }
+h1 { font: 600 16pt "Source Serif", Georgia, serif; margin: 0; } p { margin: 2pt 0 8pt; }
+table { border-collapse: collapse; width: 100%; } thead { display: table-header-group; }
+th, td { border-bottom: 1px solid #b5ada0; padding: 3pt 5pt; text-align: left;
+vertical-align: top; }
+thead th { border-bottom: 2px solid #0f766e; white-space: nowrap; } tr { break-inside: avoid; }
+.part th { padding-top: 8pt; color: #0b5f58; } .name { font-weight: 600; }
+small { font-weight: 400; color: #4a5661; } .why { font-size: 8.5pt; }
+.notes { width: 16%; border: 1px solid #b5ada0; } .now { width: 10%; border: 1px solid #b5ada0; }
+.number, .state, .fact:nth-of-type(4) { white-space: nowrap; }
+.tick { font-size: 14pt; line-height: 1; text-align: center; }
+.dopl-chip { padding: 0 5pt; border: 1px solid #4a5661; border-radius: 8pt; white-space: nowrap;
+print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+.level-0 { background: #f6d5c3; } .level-1 { background: #f7e6c4; }
+.level-2 { background: #ecebe3; } .level-3 { background: #dcece4; }
+.level-4 { background: #c5e5dc; } .unknown { border-style: dashed; }
+"""
+_BUTTON_STYLE = """
+button { font: inherit; padding: 0.4rem 0.75rem; min-height: 2.5rem; cursor: pointer;
+color: var(--st-text-color); background: var(--st-background-color);
+border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius); }
+button:hover, button:focus-visible { border-color: var(--st-primary-color);
+color: var(--st-link-color); outline: none; }
+"""
+# The sheet is printed from a frame of its own, so the page around it stays as it is.
+_PRINT = """export default ({data, parentElement}) => {
+  parentElement.querySelector("button").onclick = () => {
+    document.getElementById("dopl-sheet")?.remove()
+    const frame = Object.assign(document.createElement("iframe"), {id: "dopl-sheet"})
+    frame.style.cssText = "position:fixed;width:0;height:0;border:0"
+    frame.setAttribute("aria-hidden", "true")
+    frame.srcdoc = data.sheet
+    frame.onload = () => frame.contentWindow.print()
+    document.body.append(frame)
+  }
+}"""
+_printer = st.components.v2.component(
+    "dopl_print", html="<button>Print</button>", css=_BUTTON_STYLE, js=_PRINT
+)
+
+
+def print_button(title: str, config: StudyConfig, week: WeekList) -> None:
+    """A button that opens the browser's print dialogue for the sheet of a list."""
+    _printer(data={"sheet": sheet(title, config, week)}, key=f"print-{week.week}", width="content")
+
+
+def sheet(title: str, config: StudyConfig, week: WeekList) -> str:
+    """The page as HTML; all text from the owner's files is escaped."""
+    head = f"{week.word.capitalize()} {week.week}: {config.noun}s to help"
+    lot = " Ties were broken at random." if week.all_equal else ""
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f"<title>{escape(title)}, {escape(week.word)} {week.week}</title><style>{_STYLE}</style>"
+        f"<h1>{escape(title)}</h1><p><b>{escape(head)}</b>, list of {date(week)}, "
+        f"{len(week.listed)} in all, the most urgent first.{lot}</p>"
+        f"{list_table(week, to_print=True)}</html>"
+    )
+
+
+def date(week: WeekList) -> str:
+    """The day on which a list was made."""
+    return datetime.fromtimestamp(week.made_at / 1000, UTC).strftime("%-d %B %Y")

@@ -1,0 +1,59 @@
+"""Fields of the New study form and the Settings tab, made from the table of settings."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from dopl_core import studies
+from dopl_core.studies import Setting
+
+_WIDE = 2_000  # characters from which a text takes the whole width
+
+
+def ask(
+    section: str,
+    settings: Sequence[Setting],
+    now: Mapping[str, Any],
+    key: str,
+) -> dict[str, Any]:
+    """One field for each setting of a section; the values by name.
+
+    now: the values that the fields begin with
+    Numbers have no limits here: a browser would show a number outside of them in red, keep it to
+    itself, and the study would be made with the number before. The study's own rules refuse it.
+    """
+    chosen: dict[str, Any] = {}
+    places: list[Any] = []
+    for setting in settings:
+        if setting.about.section != section:
+            continue
+        if setting.kind is str and setting.rule and setting.rule.max_length >= _WIDE:
+            places, place = [], st
+        else:
+            places = places or list(st.columns(2))
+            place = places.pop(0)
+        name = setting.name
+        chosen[name] = _field(place, setting, now[name], f"{name} {key}")
+    return chosen
+
+
+def _field(place: Any, setting: Setting, now: Any, key: str) -> Any:
+    about, rule = setting.about, setting.rule
+    common = {"key": key, "help": about.help}
+    if setting.kind is bool:
+        return place.checkbox(about.label, now, **common)
+    if setting.choices:
+        values = list(setting.choices)
+        return place.selectbox(
+            about.label, values, values.index(now), format_func=setting.choices.get, **common
+        )
+    if setting.kind is str:
+        field = place.text_area if about.lines > 1 else place.text_input
+        return field(about.label, now, max_chars=rule.max_length, **common)
+    return place.number_input(about.label, value=now, step=type(now)(1), **common)
+
+
+def first_values(**own: Any) -> dict[str, Any]:
+    """The values that the fields of a new study begin with: the table's, then its own."""
+    return {name: setting.offered for name, setting in studies.SETTINGS.items()} | own

@@ -1,0 +1,152 @@
+"""The List tab: the table, the owner's changes, why and why not."""
+
+from html import escape
+from pathlib import Path
+
+import pytest
+from page_words import words
+
+from dopl_core import studies
+
+ROOT = Path(__file__).resolve().parents[2]
+ROSTER = (ROOT / "data" / "rosters" / "clinic.csv").read_bytes()
+STATES = ["Low", "Moderate", "High"]
+
+
+@pytest.fixture
+def clinic(store):
+    """A clinic's study: a list of three, no first round."""
+    return make(store)
+
+
+def make(store, **rules):
+    arms = studies.read_roster(ROSTER, STATES)
+    given = {"title": "Clinic", "noun": "patient", "budget": 3, "answers": 4, "practice": False}
+    return studies.create_study(store, studies.from_roster(arms, STATES, **(given | rules)))
+
+
+def open_tab(visit, study, tab="List"):
+    return visit("studies", study=study, tab=tab)
+
+
+def said(app):
+    extra = [str(one.value) for place in (app.success, app.info) for one in place]
+    return "\n".join([words(app), *extra]).replace("\\", "").replace("\u2060", "")
+
+
+def keys(elements):
+    return [element.key for element in elements if element.key]
+
+
+def click(app, key):
+    app.button(key=key).click().run()
+    assert not app.exception
+    return app
+
+
+def table_of(app) -> str:
+    [table] = [one.proto.body for one in app.get("html") if "dopl-list" in one.proto.body]
+    return table
+
+
+def test_a_list_gives_a_reason_where_it_differs_from_the_row_above(visit, store, clinic):
+    app = open_tab(visit, clinic)
+    [week] = studies.read_lists(store, clinic)
+    rows = [row for row in table_of(app).split("<tr>") if 'class="name"' in row]
+    assert len(rows) == len(week.everybody) == 5
+    above = ""
+    for one, row in zip(week.everybody, rows, strict=True):
+        assert f"{escape(one.label)} <small>{one.id}" in row
+        why = studies.why_listed(one, week)
+        assert (escape(why) in row) == (why != above)
+        above = why
+    assert ("chosen at random" in said(app)) == week.all_equal
+
+
+def test_the_list_shows_the_facts_that_the_owner_chose_and_escapes_them(visit, store):
+    study = make(store, list_columns="age, nothing")
+    studies.observe(store, study, {}, {"p01": {"age": "<script>alert(1)</script>"}})
+    studies.advance(store, study)
+    studies.change_list(store, study, **on_list(store, study, "p01"), because="<b>why</b>")
+    table = table_of(open_tab(visit, study))
+    assert "<th>age</th>" in table
+    assert "nothing" not in table
+    assert "&lt;script&gt;alert(1)" in table
+    assert "&lt;b&gt;why&lt;/b&gt;" in table
+    assert "<script" not in table
+
+
+def on_list(store, study: str, arm: str) -> dict[str, list[str]]:
+    """What puts a person on the list, or takes them off if they are on it."""
+    [week] = studies.read_lists(store, study, last=1)
+    return {"remove" if arm in {one.id for one in week.listed} else "add": [arm]}
+
+
+def test_the_owner_changes_the_list_and_it_is_said_where_the_button_was(visit, store, clinic):
+    [week] = studies.read_lists(store, clinic)
+    gone, moves_up = week.listed[0], week.reserve[0]
+    app = open_tab(visit, clinic)
+    [off] = [one for one in app.multiselect if one.label == "Take off"]
+    off.set_value([gone.id]).run()
+    app = click(app, "change-list")
+    assert "Please write why" in said(app)
+    [because] = [one for one in app.text_input if one.label == "Why, in a few words"]
+    because.set_value("on holiday").run()
+    app = click(app, "change-list")
+    [change] = [one for one in app.expander if one.label == "Change this list"]
+    assert f"{gone.label} ({gone.id}) is off" in " ".join(plain_text(change))
+    [week] = studies.read_lists(store, clinic)
+    assert moves_up.id in {one.id for one in week.listed}
+    assert "Taken off the list by the owner: on holiday" in table_of(app)
+
+
+def plain_text(block) -> list[str]:
+    return [one.value.replace("\\", "") for one in block.success]
+
+
+def test_anybody_can_be_asked_about(visit, store, clinic):
+    [week] = studies.read_lists(store, clinic)
+    off = [arm.id for arm in studies.get_study(store, clinic).config.arms]
+    off = [arm for arm in off if arm not in {one.id for one in week.everybody}]
+    app = open_tab(visit, clinic)
+    app.selectbox(key="why").set_value(off[0]).run()
+    assert "Not on the list: number " in said(app)
+    assert "Your team has not compared them in this state yet." in said(app)
+    assert "they would be number" in said(app)
+
+
+def test_earlier_lists_show_their_outcomes(visit, store, clinic):
+    listed = [one.id for one in studies.read_lists(store, clinic)[0].listed]
+    studies.observe(store, clinic, {listed[0]: "High"}, helped=listed[:2])
+    studies.advance(store, clinic)
+    app = open_tab(visit, clinic)
+    app.selectbox(key="week of 2").set_value(1).run()
+    table = table_of(app)
+    assert '<td class="helped">Helped</td><td class="then">High</td>' in table
+    assert '<td class="helped">Not helped</td><td class="then">unknown</td>' in table
+
+
+def test_unknown_states_are_marked_on_the_list(visit, store, clinic):
+    studies.observe(store, clinic, {})
+    studies.advance(store, clinic)
+    assert "1 week ago" in table_of(open_tab(visit, clinic))
+
+
+def test_several_colleagues_get_links_and_a_valid_link_is_not_replaced_silently(
+    visit, store, clinic
+):
+    app = open_tab(visit, clinic)
+    app.text_input(key="whose-list").set_value("Dr Bo, Dr Cy").run()
+    app.button(key="link-list").click().run()
+    assert [one.value.count("/list?read=") for one in app.code] == [1, 1]
+    app.text_input(key="whose-list").set_value("Dr Bo").run()
+    assert "Dr Bo: a link is valid already" in app.warning[0].value.replace("\\", "")
+    assert app.button(key="link-list").label == "Replace the link"
+
+
+def test_flags_name_people(visit, store, clinic):
+    ask = studies.next_duel(store, clinic, "Ann")
+    arm = ask.left.arm
+    studies.flag(store, ask.impression, "Ann", "wrong age", arm)
+    names = {one.id: one.label for one in studies.get_study(store, clinic).config.arms}
+    assert f"Ann, about {names[arm]}: wrong age" in said(open_tab(visit, clinic))

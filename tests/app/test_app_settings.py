@@ -1,0 +1,58 @@
+"""Every setting of the table is a field of the New study form or of the Settings tab."""
+
+import pytest
+from page_words import simulated_form
+from test_app_create import ROSTER, order, upload  # noqa: F401
+
+from dopl_core import studies
+
+KINDS = ("checkbox", "number_input", "selectbox", "text_input", "text_area")
+
+
+def fields_of(app) -> dict[str, object]:
+    return {one.key: one for kind in KINDS for one in getattr(app, kind) if one.key}
+
+
+def check_fields(app, world: studies.World, key: str, *, is_new: bool) -> None:
+    found = fields_of(app)
+    for setting in studies.offered_in(world):
+        if is_new or setting.about.changes != "never":
+            field = found[f"{setting.name} {key}"]
+            assert field.label == setting.about.label
+            assert field.help == setting.about.help
+
+
+def test_the_form_of_a_simulated_world_asks_for_every_setting_it_has(visit):
+    check_fields(simulated_form(visit), "simulated", "cpap", is_new=True)
+
+
+def test_the_form_of_a_roster_asks_for_every_setting_it_has(upload):  # noqa: F811
+    app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
+    check_fields(app, "observed", "roster", is_new=True)
+
+
+@pytest.mark.parametrize("name", ["hide_state", "weigh_people", "photos_from_web"])
+def test_the_settings_tab_offers_every_setting_that_may_change(visit, store, name):
+    arms = [studies.Arm(f"p{n}", f"P {n}", "all", "Low") for n in range(4)]
+    config = studies.from_roster(arms, ["Low", "High"], title="Ward", budget=2)
+    study = studies.create_study(store, config)
+    app = visit("studies", study=study, tab="Settings")
+    check_fields(app, "observed", "set", is_new=False)
+    switch = app.checkbox(key=f"{name} set")
+    switch.set_value(not switch.value).run()
+    app.button(key="save").click().run()
+    assert getattr(studies.coming_config(store, study), name) is not getattr(config, name)
+
+
+def test_insights_show_what_sharing_places_costs(visit, store):
+    arms = [
+        studies.Arm(f"p{n}", f"P {n}", state="Low", columns={"ward": "ABBB"[n % 4]})
+        for n in range(8)
+    ]
+    rule = {"fair_column": "ward", "fair_rule": "shares", "fair_shares": "A 50"}
+    config = studies.from_roster(arms, ["Low", "High"], title="Ward", budget=2, **rule)
+    app = visit("insights", study=studies.create_study(store, config))
+    assert not app.exception
+    [box] = [one for one in app.expander if one.label == "What your rule for groups costs"]
+    assert "Sharing places by ward costs" in box.markdown[0].value
+    assert box.dataframe[0].value["group"].tolist() == ["A", "B"]

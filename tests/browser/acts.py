@@ -1,10 +1,10 @@
-"""What people do on the pages, and what they see."""
+"""Actions of people on the pages."""
 
 import re
 
 from playwright.sync_api import Page, expect
 
-THINKING = 350  # ms; a click sooner than 300 ms after a duel appears is not taken for an answer
+THINKING = 350  # ms; clicks within 300 ms after a comparison appears are ignored
 
 
 def open_duels(page: Page, server, study: str) -> None:
@@ -13,7 +13,7 @@ def open_duels(page: Page, server, study: str) -> None:
 
 
 def come_in(page: Page, link: str) -> None:
-    """By a link, for the first time."""
+    """Open a link for the first time."""
     page.goto(link)
     page.get_by_role("button", name="Begin").click()
     expect(choice(page, "left")).to_be_visible()
@@ -24,7 +24,7 @@ def choice(page: Page, side: str):
 
 
 def shown(page: Page) -> str:
-    """Which impression is on the page."""
+    """The impression on the page."""
     key = page.locator("[class*='st-key-choices-']")
     found = re.search(r"st-key-choices-(\d+)", key.get_attribute("class") or "")
     assert found
@@ -40,6 +40,7 @@ def expect_answers(page: Page, count: int) -> None:
 
 
 def answers_of(store, study: str):
-    from dopl_core.studies import findings, service
+    from dopl_core import studies
+    from dopl_core.studies import chart_text
 
-    return findings.given(service.answers(store, study))
+    return chart_text.learnt_answers(studies.answers(store, study))

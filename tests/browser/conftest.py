@@ -5,9 +5,10 @@ import shutil
 
 import pytest
 from app_server import CHROMIUM_FLAGS, Server
+from forged import cut_network
 from playwright.sync_api import expect
 
-from dopl_core.studies import service
+from dopl_core import studies
 
 CHROMIUM = shutil.which("chromium")
 
@@ -49,7 +50,7 @@ def server(tmp_path_factory):
 @pytest.fixture(scope="session")
 def store(server):
     """The server's own database."""
-    opened = service.open_store(server.environment["DOPL_DATABASE_URL"])
+    opened = studies.open_store(server.environment["DOPL_DATABASE_URL"])
     yield opened
     opened.close()
 
@@ -57,4 +58,18 @@ def store(server):
 @pytest.fixture
 def study(store):
     """A study of CPAP patients, without practice."""
-    return service.create_study(store, service.from_environment("cpap", practice=False))
+    return studies.create_study(store, studies.from_environment("cpap", practice=False))
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory):
+    """A server that asks for a key although it is bound to this computer: behind a proxy."""
+    started = Server(tmp_path_factory.mktemp("guarded"))
+    started.environment["DOPL_ASK_FOR_KEY"] = "1"
+    cut_network(started)
+    started.store = studies.open_store(started.environment["DOPL_DATABASE_URL"])
+    started.study = studies.create_study(
+        started.store, studies.from_environment("cpap", practice=False)
+    )
+    yield started.start()
+    started.kill()

@@ -1,4 +1,4 @@
-"""Databases that can be taken away from a running app, and given back."""
+"""Databases that can be stopped and started while the app runs."""
 
 from pathlib import Path
 

@@ -10,7 +10,7 @@ from websockets.sync.client import connect
 
 
 class Visit:
-    """One websocket; `seen` has every message that came, `session` what uploads are kept under."""
+    """One websocket; `seen` has every message received, `session` is the id used for uploads."""
 
     def __init__(self, port: int, headers: dict[str, str] | None = None, host: str = "") -> None:
         sent = dict(headers or {})
@@ -30,7 +30,7 @@ class Visit:
         self.session = ""
 
     def run(self, query: str = "", page: str = "", fragment: str = "", click: str = "") -> str:
-        """Have the page run, or a fragment of it, with a button clicked; what came, as text."""
+        """Run the page or a fragment, with a button clicked; the reply as text."""
         message = BackMsg()
         state = message.rerun_script
         state.query_string = query
@@ -57,7 +57,7 @@ class Visit:
                 return
 
     def button(self, key: str) -> tuple[str, str]:
-        """The id of the last button with a key that begins so, and its fragment's."""
+        """The ids of the last button whose key starts like this, and of its fragment."""
         for message in reversed(self.seen):
             element = message.delta.new_element
             if message.WhichOneof("type") == "delta" and f"-{key}" in element.button.id:

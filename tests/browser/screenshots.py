@@ -1,7 +1,7 @@
-"""Pictures of every page for the README: `python tests/browser/screenshots.py [FOLDER]`.
+"""Screenshots of every page for the README: `python tests/browser/screenshots.py [FOLDER]`.
 
-A server of its own, a study that four people have answered (as the simulated world's answers go,
-at a human pace), a clinic's roster, and a simulation that has run.
+It starts a server with a study that four simulated people have answered at a human pace, a clinic's
+roster, and a finished simulation.
 """
 
 import io
@@ -15,8 +15,8 @@ from app_server import CHROMIUM_FLAGS, ROOT, Server
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
-from dopl_core.studies import service
-from dopl_core.studies.config import bandit_of
+from dopl_core import studies
+from dopl_core.studies.model.study_config import bandit_of
 from dopl_core.world import bradley_terry
 
 FOLDER = ROOT / "data" / "screenshots"
@@ -31,7 +31,7 @@ def main() -> None:
     place = Path(tempfile.mkdtemp())
     server = Server(place).start()
     try:
-        store = service.open_store(server.environment["DOPL_DATABASE_URL"])
+        store = studies.open_store(server.environment["DOPL_DATABASE_URL"])
         clinic, study = make_clinic(store), make_answers(store)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
@@ -67,7 +67,7 @@ def take_all(page: Page, url: str, study: str, clinic: str, folder: Path) -> Non
     expect(page.get_by_text("Age:").first).to_be_visible()
     take(page, folder / "roster.png", 730)
     page.goto(f"{url}/studies?study={clinic}")
-    expect(page.get_by_text("to help", exact=False).first).to_be_visible()
+    expect(page.get_by_text("help these", exact=False).first).to_be_visible()
     take(page, folder / "list.png", 900)
     page.get_by_role("button", name="Report week 4").click()
     expect(page.get_by_text("On the list").first).to_be_visible()
@@ -76,7 +76,7 @@ def take_all(page: Page, url: str, study: str, clinic: str, folder: Path) -> Non
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     take(page, folder / "studies.png", 860)
     page.goto(f"{url}/insights?study={study}")
-    expect(page.get_by_text("had ended, after")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("at the end of").first).to_be_visible(timeout=30_000)
     take(page, folder / "insights.png", 1100)
     page.get_by_role("tab", name="How people answer").click()
     expect(page.get_by_text("answers so far, by")).to_be_visible(timeout=30_000)
@@ -105,9 +105,9 @@ def save(picture: bytes, path: Path) -> None:
     print(f"{path}  {path.stat().st_size / 1024:.0f} kB")
 
 
-def make_answers(store: service.Store) -> str:
+def make_answers(store: studies.Store) -> str:
     """A CPAP study with 420 answers of four people, each duel rated by two of them."""
-    config = service.from_environment(
+    config = studies.from_environment(
         "cpap",
         practice=False,
         ratings=2,
@@ -115,17 +115,17 @@ def make_answers(store: service.Store) -> str:
         title="CPAP adherence, June",
         hide_state=True,
     )
-    study = service.create_study(store, config)
+    study = studies.create_study(store, config)
     rewards, rng, real = bandit_of(config).rewards, np.random.default_rng(6), store.clock
     now = real() - 3000
     store.clock = lambda: now
     names = list(PEOPLE)
     for number in range(420):
         name = names[number % 4]
-        reply = service.next_duel(store, study, name)
-        if isinstance(reply, service.Waiting):
+        reply = studies.next_duel(store, study, name)
+        if isinstance(reply, studies.Waiting):
             if reply.reason == "plan":
-                service.advance(store, study)
+                studies.advance(store, study)
             continue
         took = PEOPLE[name] * rng.lognormal(0, 0.4)
         now += took / 1000 + 1
@@ -135,30 +135,30 @@ def make_answers(store: service.Store) -> str:
         )
         outcome = "left" if rng.random() < bradley_terry(3 * gap) else "right"
         narrow = name == ON_A_PHONE
-        service.answer(store, reply.impression, outcome, response_ms=int(took), narrow=narrow)
+        studies.answer(store, reply.impression, outcome, response_ms=int(took), narrow=narrow)
     store.clock = real
     return study
 
 
-def make_clinic(store: service.Store) -> str:
+def make_clinic(store: studies.Store) -> str:
     """A clinic's own patients in their fourth week, from the README's six."""
     folder, states = ROOT / "data" / "rosters" / "six_weeks", ["Low", "Moderate", "High"]
     rules = {"title": "Sleep clinic", "budget": 4, "noun": "patient", "practice": False}
     rules |= {"question": "Which patient is doing better with the therapy?", "answers": 15}
-    arms = service.read_roster(folder / "roster.csv", states)
-    config = service.from_roster(arms, states, **rules)
-    past = service.read_history(folder / "history.csv", config)
-    study = service.create_study(store, config, past)
+    arms = studies.read_roster(folder / "roster.csv", states)
+    config = studies.from_roster(arms, states, **rules)
+    past = studies.read_history(folder / "history.csv", config)
+    study = studies.create_study(store, config, past)
     for week in (1, 2, 3):
         for _ in range(12):
-            reply = service.next_duel(store, study, "Amina")
-            if isinstance(reply, service.Ask):
+            reply = studies.next_duel(store, study, "Amina")
+            if isinstance(reply, studies.Ask):
                 better = reply.left.state_number >= reply.right.state_number
                 said = "left" if better else "right"
-                service.answer(store, reply.impression, said, too_fast_ms=0)
-        read = service.read_report(folder / f"week{week}.csv", config)
-        service.observe(store, study, read.states, read.columns)
-        service.advance(store, study)
+                studies.answer(store, reply.impression, said, too_fast_ms=0)
+        read = studies.read_report(folder / f"week{week}.csv", config)
+        studies.observe(store, study, read.states, read.columns)
+        studies.advance(store, study)
     return study
 
 

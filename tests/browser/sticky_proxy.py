@@ -1,4 +1,4 @@
-"""A small proxy in front of several servers: whoever has a seat stays with the server they got."""
+"""A small sticky proxy in front of several servers: each visitor stays with one server."""
 
 import asyncio
 import re
@@ -10,7 +10,7 @@ MOST = 64 << 10  # bytes of a request's head
 
 
 class Proxy:
-    """Connections are piped through; one that finds its server dead goes to the next.
+    """Connections are piped through; if a server is down, they go to the next.
 
     taken: how many connections each server was given
     """

@@ -5,18 +5,19 @@ from acts import answers_of, choice, come_in, expect_answers, open_duels, shown,
 from app_server import Server
 from playwright.sync_api import expect
 
-from dopl_core.studies import access, service
+from dopl_core import studies
+from dopl_core.studies import access
 
 
 @pytest.fixture
 def no_trial(store):
-    """As if nobody had tried it."""
-    for study in service.list_studies(store):
+    """No trial study exists."""
+    for study in studies.list_studies(store):
         if study.title.startswith("Try it"):
-            service.delete_study(store, study.id)
+            studies.delete_study(store, study.id)
 
 
-def test_try_it_leads_to_the_tenth_answer_by_mouse(page, server, store, no_trial):
+def test_a_visitor_gives_ten_answers_by_mouse(page, server, store, no_trial):
     page.goto(server.url)
     page.get_by_role("button", name="Try it now").click()
     page.get_by_role("button", name="Skip practice").click()
@@ -34,11 +35,11 @@ def test_try_it_leads_to_the_tenth_answer_by_mouse(page, server, store, no_trial
     assert said.trip_ms[1:].between(5, 10_000).all()  # as the browser measured it
     assert (said.narrow == 0).all()
     page.goto(server.url)
-    page.get_by_role("button", name="Try it now").click()  # it is the same study, gone on with
+    page.get_by_role("button", name="Try it now").click()  # the same study continues
     expect_answers(page, 10)
 
 
-def test_try_it_leads_to_the_tenth_answer_by_keyboard(page, server, store, no_trial):
+def test_a_visitor_gives_ten_answers_by_keyboard(page, server, store, no_trial):
     page.goto(server.url)
     page.get_by_role("button", name="Try it now").focus()
     page.keyboard.press("Enter")
@@ -54,7 +55,7 @@ def test_try_it_leads_to_the_tenth_answer_by_keyboard(page, server, store, no_tr
     assert list(answers_of(store, study).outcome) == ["left", "right", "skip", "skip", "left"] * 2
 
 
-def test_buttons_reached_by_tab_keep_the_focus_from_duel_to_duel(page, server, store, study):
+def test_a_focused_button_keeps_the_focus_in_the_next_comparison(page, server, store, study):
     open_duels(page, server, study)
     think(page)
     choice(page, "right").focus()
@@ -89,7 +90,7 @@ def test_a_held_key_counts_once(page, server, store, study):
     assert len(answers_of(store, study)) == 3
 
 
-def test_a_reload_brings_back_the_same_duel(page, server, study):
+def test_a_reload_shows_the_same_comparison(page, server, study):
     open_duels(page, server, study)
     think(page)
     choice(page, "left").click()
@@ -101,14 +102,14 @@ def test_a_reload_brings_back_the_same_duel(page, server, study):
     assert choice(page, "right").inner_text() == names
 
 
-def test_undo_takes_back_the_last_answer_and_shows_its_duel_again(page, server, store, study):
+def test_undo_removes_the_last_answer_and_shows_its_comparison_again(page, server, store, study):
     open_duels(page, server, study)
     think(page)
     names = choice(page, "left").inner_text(), choice(page, "right").inner_text()
     page.keyboard.press("ArrowLeft")
     expect_answers(page, 1)
     page.keyboard.press("u")
-    expect(page.get_by_text("Taken back.")).to_be_visible()
+    expect(page.get_by_text("Undone.")).to_be_visible()
     expect_answers(page, 0)
     assert (choice(page, "left").inner_text(), choice(page, "right").inner_text()) == names
     think(page)
@@ -117,9 +118,9 @@ def test_undo_takes_back_the_last_answer_and_shows_its_duel_again(page, server, 
     assert list(answers_of(store, study).outcome) == ["right"]
 
 
-def test_a_tie_is_an_answer_where_the_study_allows_it(page, server, store):
-    config = service.from_environment("app_marketing", practice=False, ties_allowed=True)
-    study = service.create_study(store, config)
+def test_a_tie_is_an_answer_if_the_study_allows_it(page, server, store):
+    config = studies.from_environment("app_marketing", practice=False, ties_allowed=True)
+    study = studies.create_study(store, config)
     open_duels(page, server, study)
     think(page)
     page.keyboard.press("t")
@@ -127,8 +128,8 @@ def test_a_tie_is_an_answer_where_the_study_allows_it(page, server, store):
     assert list(answers_of(store, study).outcome) == ["tie"]
 
 
-def test_practice_gives_feedback_does_not_count_and_comes_once(page, server, store):
-    study = service.create_study(store, service.from_environment("cpap"))
+def test_practice_gives_feedback_and_is_shown_once(page, server, store):
+    study = studies.create_study(store, studies.from_environment("cpap"))
     open_duels(page, server, study)
     expect(page.get_by_text("Practice: these answers do not count.")).to_be_visible()
     for _ in range(3):
@@ -140,13 +141,13 @@ def test_practice_gives_feedback_does_not_count_and_comes_once(page, server, sto
         page.keyboard.press("Enter")
         expect(page.get_by_text("was doing better")).to_have_count(0)
     expect_answers(page, 0)
-    shown_so_far = service.answers(store, study)
+    shown_so_far = studies.answers(store, study)
     assert (shown_so_far.purpose == "practice").sum() == 3
     page.reload()
     expect_answers(page, 0)
 
 
-def test_two_annotators_in_one_study_never_get_the_same_duel(browser, server, store, study):
+def test_two_annotators_never_get_the_same_comparison(browser, server, store, study):
     pages = []
     for name in ("Ann", "Bo"):
         token = access.invite(store, study, name)
@@ -166,9 +167,9 @@ def test_two_annotators_in_one_study_never_get_the_same_duel(browser, server, st
         page.context.close()
 
 
-def test_whoever_waits_for_others_goes_on_by_itself_when_there_is_more(browser, server, store):
-    config = service.from_environment("app_marketing", practice=False, horizon=1)
-    study = service.create_study(store, config)  # three duels a plan
+def test_a_waiting_page_continues_by_itself(browser, server, store):
+    config = studies.from_environment("app_marketing", practice=False, horizon=1)
+    study = studies.create_study(store, config)  # three duels a plan
     pages = []
     for name in ("Ann", "Bo"):
         page = browser.new_context().new_page()
@@ -179,7 +180,7 @@ def test_whoever_waits_for_others_goes_on_by_itself_when_there_is_more(browser, 
     for _ in range(2):
         think(ann)
         ann.keyboard.press("ArrowLeft")
-    expect(ann.get_by_text("Others are still answering")).to_be_visible()
+    expect(ann.get_by_text("Colleagues are answering")).to_be_visible()
     think(bo)
     bo.keyboard.press("ArrowLeft")
     expect_answers(bo, 1)
@@ -189,11 +190,11 @@ def test_whoever_waits_for_others_goes_on_by_itself_when_there_is_more(browser, 
         page.context.close()
 
 
-def test_the_server_may_be_killed_between_two_clicks(page, tmp_path):
+def test_answers_survive_a_killed_server(page, tmp_path):
     server = Server(tmp_path).start()
     try:
-        store = service.open_store(server.environment["DOPL_DATABASE_URL"])
-        study = service.create_study(store, service.from_environment("cpap", practice=False))
+        store = studies.open_store(server.environment["DOPL_DATABASE_URL"])
+        study = studies.create_study(store, studies.from_environment("cpap", practice=False))
         open_duels(page, server, study)
         for count in range(1, 4):
             think(page)
@@ -214,24 +215,24 @@ def test_the_server_may_be_killed_between_two_clicks(page, tmp_path):
         server.kill()
 
 
-def test_a_round_ends_in_a_new_plan_and_the_next_duel_comes_by_itself(page, server, store):
-    config = service.from_environment("app_marketing", practice=False, horizon=1)
-    study = service.create_study(store, config)
+def test_after_a_round_the_next_comparison_comes_by_itself(page, server, store):
+    config = studies.from_environment("app_marketing", practice=False, horizon=1)
+    study = studies.create_study(store, config)
     open_duels(page, server, study)
     for count in range(1, 8):
         think(page)
         page.keyboard.press("ArrowLeft")
         expect_answers(page, count)
-    assert service.get_study(store, study).episode == 3
+    assert studies.get_study(store, study).episode == 3
 
 
-def test_a_pause_keeps_the_duel_and_the_end_has_the_persons_own_answers(page, server, store):
-    config = service.from_environment("app_marketing", practice=False, horizon=1, episodes=1)
-    study = service.create_study(store, config)
+def test_a_pause_keeps_the_comparison_and_the_end_offers_the_answers_as_csv(page, server, store):
+    config = studies.from_environment("app_marketing", practice=False, horizon=1, episodes=1)
+    study = studies.create_study(store, config)
     open_duels(page, server, study)
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_text("Your answers are saved.")).to_be_visible()
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     for _ in range(3):
         expect(choice(page, "left")).to_be_visible()
         before = shown(page)
@@ -241,30 +242,31 @@ def test_a_pause_keeps_the_duel_and_the_end_has_the_persons_own_answers(page, se
     expect(page.get_by_text("Thank you!")).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("button", name="My answers (CSV)").click()
-    lines = download.value.path().read_text().splitlines()
+    lines = download.value.path().read_text("utf-8-sig").splitlines()
     assert lines[0].startswith("study,session,annotator,episode")
     assert len(lines) == 4
 
 
 @pytest.mark.parametrize("size", [(390, 664), (320, 568)])
-def test_on_a_phone_a_sitting_goes_by_touch_and_shows_no_hidden_state(
+def test_a_whole_session_works_by_touch_on_a_phone_and_hides_states(
     browser, server, store, size, tmp_path
 ):
-    """From the link to thank you: all that is to be touched is on the first screen."""
+    """From the link to "Thank you": everything to touch is on the first screen."""
     names = ("Qz1", "Qz2", "Qz3")
     arms = [
-        service.Arm(f"p{n}", f"Person {n}", state=names[n % 3], columns={"hours": f"{n} 4 {n % 3}"})
+        studies.Arm(f"p{n}", f"Person {n}", state=names[n % 3], columns={"hours": f"{n} 4 {n % 3}"})
         for n in range(12)
     ]
     rules = {"title": "Ward", "budget": 5, "quota": 3, "completion_code": "C0DE"}
-    study = service.create_study(store, service.from_roster(arms, names, **rules))
+    study = studies.create_study(store, studies.from_roster(arms, names, **rules))
     width, height = size
     context = browser.new_context(
         viewport={"width": width, "height": height}, has_touch=True, is_mobile=True
     )
     page, sent = context.new_page(), []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: sent.append(data)))
-    page.goto(f"{server.url}/annotate?invite={access.invite(store, study, 'Ann')}&participant=7b")
+    link = f"{server.url}/annotate?invite={access.invite(store, study, 'Ann')}&participant=7b"
+    page.goto(link)
     page.get_by_role("button", name="Begin").tap()
     think(page)
     choice(page, "left").tap()
@@ -297,4 +299,9 @@ def test_on_a_phone_a_sitting_goes_by_touch_and_shows_no_hidden_state(
     assert list(said.outcome) == ["left", "right", "skip"]
     assert (said.narrow == 1).all()
     assert set(said.participant) == {"7b"}
+    [cookie] = [one for one in context.cookies() if one["name"] == "dopl_browser"]
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Lax")
+    context.clear_cookies(name="dopl_browser")  # now it is another browser
+    page.goto(link)
+    expect(page.get_by_text("in another browser")).to_be_visible()
     context.close()

@@ -1,4 +1,4 @@
-"""The database goes away under an open page, and comes back: nobody is told what is not true."""
+"""The database goes down while a page is open, and comes back."""
 
 import pytest
 from acts import answers_of, choice, come_in, expect_answers, shown, think
@@ -6,34 +6,43 @@ from app_server import Server
 from databases import PostgreSQL, SQLite
 from playwright.sync_api import expect
 
-from dopl_core.studies import access, service
+from dopl_core import studies
+from dopl_core.studies import access
 
 
-@pytest.fixture(params=[SQLite, PostgreSQL])
-def outside(request, tmp_path):
+@pytest.fixture(scope="module", params=[SQLite, PostgreSQL])
+def server_outside(request, tmp_path_factory):
     """A server that asks for a key, whose database can be stopped."""
-    database = request.param(tmp_path)
-    server = Server(tmp_path)
+    folder = tmp_path_factory.mktemp("outside")
+    database = request.param(folder)
+    server = Server(folder)
     server.environment |= {"DOPL_DATABASE_URL": database.url, "DOPL_ASK_FOR_KEY": "1"}
     server.database = database
-    store = service.open_store(database.url)
-    server.study = service.create_study(store, service.from_environment("cpap", practice=False))
-    server.link = f"/annotate?invite={access.invite(store, server.study, 'Ann')}"
-    server.key = access.make_owner_key(store)
-    store.close()
     yield server.start()
     server.kill()
     database.end()
 
 
+@pytest.fixture
+def outside(server_outside):
+    """The same server with a new study, a link to it and a new key."""
+    server = server_outside
+    store = studies.open_store(server.database.url)
+    server.study = studies.create_study(store, studies.from_environment("cpap", practice=False))
+    server.link = f"/annotate?invite={access.invite(store, server.study, 'Ann')}"
+    server.key = access.make_owner_key(store)
+    store.close()
+    return server
+
+
 def answers(server):
-    store = service.open_store(server.database.url)
+    store = studies.open_store(server.database.url)
     found = list(answers_of(store, server.study).outcome)
     store.close()
     return found
 
 
-def test_an_answer_that_cannot_be_saved_is_said_not_to_be_and_can_be_given_again(page, outside):
+def test_an_answer_that_was_not_saved_can_be_given_again(page, outside):
     come_in(page, outside.url + outside.link)
     expect_answers(page, 0)
     think(page)
@@ -46,12 +55,12 @@ def test_an_answer_that_cannot_be_saved_is_said_not_to_be_and_can_be_given_again
     choice(page, "right").click()
     expect(page.get_by_text("Not saved.")).to_be_visible()
     expect(page.get_by_text("Saved.", exact=True)).to_have_count(0)
-    expect(page.get_by_text("this page goes on by itself")).to_be_visible()
+    expect(page.get_by_text("This page continues by itself")).to_be_visible()
     said = page.locator("body").inner_text()
     assert not [secret for secret in outside.database.secrets if secret in said]
     assert shown(page) == before
     outside.database.start()
-    expect(page.get_by_text("this page goes on by itself")).to_have_count(0)
+    expect(page.get_by_text("This page continues by itself")).to_have_count(0)
     assert shown(page) == before
     assert answers(outside) == ["left"]
     choice(page, "right").click()
@@ -60,12 +69,12 @@ def test_an_answer_that_cannot_be_saved_is_said_not_to_be_and_can_be_given_again
     assert answers(outside) == ["left", "right"]
 
 
-def test_a_page_opened_without_its_database_goes_on_when_it_is_back(page, outside):
+def test_a_page_opened_during_an_outage_continues_afterwards(page, outside):
     page.goto(outside.url)
     expect(page.get_by_text("You need a link")).to_be_visible()
     outside.database.stop()
     page.goto(outside.url + outside.link)
-    expect(page.get_by_text("The database cannot be used just now.")).to_be_visible()
+    expect(page.get_by_text("The database is down at the moment.")).to_be_visible()
     said = page.locator("body").inner_text()
     assert not [secret for secret in outside.database.secrets if secret in said]
     outside.database.start()
@@ -73,14 +82,14 @@ def test_a_page_opened_without_its_database_goes_on_when_it_is_back(page, outsid
     expect_answers(page, 0)
 
 
-def test_the_owners_pages_go_on_too_and_the_key_is_asked_for_again_in_a_moment(page, outside):
+def test_the_owners_pages_and_the_key_work_again_after_an_outage(page, outside):
     page.goto(f"{outside.url}/?key={outside.key}")
     expect(page.get_by_role("button", name="Try it now")).to_be_visible()
     outside.database.stop()
     page.goto(f"{outside.url}/studies")
-    expect(page.get_by_text("The database cannot be used just now.")).to_be_visible()
+    expect(page.get_by_text("The database is down at the moment.")).to_be_visible()
     page.goto(f"{outside.url}/?key={outside.key}")
-    expect(page.get_by_text("try the link again in a moment")).to_be_visible()
+    expect(page.get_by_text("try the link again soon")).to_be_visible()
     outside.database.start()
     page.goto(f"{outside.url}/studies")
     expect(page.get_by_role("heading", name="Studies")).to_be_visible()

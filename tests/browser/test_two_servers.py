@@ -15,12 +15,13 @@ from sticky_proxy import Proxy
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from dopl_core.studies import access, service
+from dopl_core import studies
+from dopl_core.studies import access
 
 pytestmark = pytest.mark.long
 
 PEOPLE = 8
-WHOLE = (  # others are cut short, and begin again by themselves
+WHOLE = (  # other runs were interrupted, and start again by themselves
     ForwardMsg.FINISHED_SUCCESSFULLY,
     ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY,
 )
@@ -112,10 +113,10 @@ class Annotator:
                 self.clicked = None
 
     async def _choose(self, buttons: dict[str, str]) -> None:
-        """Click, where there is a duel; else look again."""
+        """Click if there is a comparison; otherwise refresh."""
         button = ""
         if len(buttons) == 2 and self.impression is not None:
-            side = ("left", "right")[self.impression % 2]  # a second click says the same
+            side = ("left", "right")[self.impression % 2]  # a second click gives the same answer
             self.clicked, button = (self.impression, side), buttons[side]
         await self._run(button)
 
@@ -133,7 +134,7 @@ class Annotator:
 
 
 async def until_all(people: list[Annotator], answers: int) -> None:
-    """Until each has so many more answers acknowledged than now."""
+    """Wait until each has this many more answers acknowledged."""
     wanted = [len(one.acknowledged) + answers for one in people]
     deadline = time.monotonic() + 120
     while any(len(one.acknowledged) < n for one, n in zip(people, wanted, strict=True)):
@@ -150,7 +151,7 @@ async def a_killed_server(servers: list[Server], tokens: list[str]) -> list[Anno
     assert all(proxy.taken.values())  # both serve
     assert not any(one.broken for one in people)
     await asyncio.to_thread(servers[0].kill)
-    await until_all(people, 3)  # everybody goes on, at the other
+    await until_all(people, 3)  # everybody continues on the other server
     assert 0 < sum(one.broken > 0 for one in people) < PEOPLE
     await asyncio.to_thread(servers[0].start)
     before = dict(proxy.taken)
@@ -165,14 +166,14 @@ async def a_killed_server(servers: list[Server], tokens: list[str]) -> list[Anno
 
 
 def test_nobody_loses_an_answer_when_one_of_two_servers_is_killed(database, servers):
-    store = service.open_store(database.url)
-    config = service.from_environment("cpap", practice=False, horizon=3)
-    study = service.create_study(store, config)
+    store = studies.open_store(database.url)
+    config = studies.from_environment("cpap", practice=False, horizon=3)
+    study = studies.create_study(store, config)
     tokens = [access.invite(store, study, f"Person {n}") for n in range(PEOPLE)]
     with ThreadPoolExecutor(1) as pool:  # a browser of another test may have this thread's loop
         people = pool.submit(lambda: asyncio.run(a_killed_server(servers, tokens))).result()
     acknowledged = [answer for one in people for answer in one.acknowledged]
     assert len(acknowledged) >= 9 * PEOPLE
     crowds.check(store, study, acknowledged)
-    assert service.get_study(store, study).episode > 3  # plans went on being made
+    assert studies.get_study(store, study).episode > 3  # plans went on being made
     store.close()

@@ -62,12 +62,22 @@ def installed(tmp_path_factory):
 
 
 def test_nothing_comes_from_the_checkout(installed):
-    script = "import dopl_core, dopl_core.places as p; print(dopl_core.__file__, p.ROOT, p.KEPT)"
+    script = "import dopl_core, dopl_core.paths as p; print(dopl_core.__file__, p.ROOT, p.KEPT)"
     python = installed.dopl.with_name("python")
     given = {"cwd": installed.cwd, "env": installed.environment, "text": True}
     said = subprocess.check_output([python, "-c", script], **given).split()
     assert all(place.startswith(str(installed.folder)) for place in said)
     assert said[2] == str(installed.folder / "home/.local/share/dopl")
+
+
+def test_the_guides_travel_in_the_wheel(installed):
+    [guides] = (installed.folder / "venv").glob(
+        "lib/python*/site-packages/dopl_core/app/data/guides"
+    )
+    source = ROOT / "data" / "guides"
+    files = {path.relative_to(source) for path in source.rglob("*") if path.is_file()}
+    assert {path.relative_to(guides) for path in guides.rglob("*") if path.is_file()} == files
+    assert (guides / "owner.md").read_bytes() == (source / "owner.md").read_bytes()
 
 
 def test_it_simulates(installed):
@@ -82,10 +92,11 @@ def test_it_serves_and_keeps_its_database_in_the_users_folder(installed, page: P
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     page.goto(f"{installed.url}/studies")
     page.get_by_role("tab", name="New study").click()
-    page.get_by_role("radio", name="My own roster").click()
-    expect(page.get_by_role("button", name="example")).to_be_visible()
+    expect(page.get_by_role("button", name="An example roster (CSV)")).to_be_visible()
+    page.goto(f"{installed.url}/help?guide=server")
+    expect(page.get_by_role("heading", name="Run a server")).to_be_visible()
     kept = installed.folder / "home/.local/share/dopl"
     assert (kept / "dopl.db").stat().st_mode & 0o077 == 0
-    assert installed.run("studies") == ""  # the same database, and nobody has made one yet
+    assert installed.run("studies") == ""  # the same database, still empty
     assert [path.name for path in installed.cwd.iterdir()] in ([], ["results"])
     assert not (installed.dopl.parents[1] / "data").exists()

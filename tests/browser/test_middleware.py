@@ -1,22 +1,21 @@
-"""What a server answers to requests that no honest browser sends."""
+"""Access control: replies to forged requests, keys, sessions and uploads."""
 
 import asyncio
-import http.client
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from acts import answers_of
-from app_server import Server
+from forged import OWNER, STRANGER, ask, signed_in, visited
 from raw_visit import Visit
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from websockets.exceptions import InvalidStatus
 
-from dopl_core.studies import access, service
-from pages import _door
+from dopl_core import studies
+from dopl_core.studies import access
+from pages.shared import middleware
 
-STRANGER, OWNER = "You need a link", "Try it now"
 FORWARDED = (
     "X-Forwarded-For",
     "X-Forwarded-Host",
@@ -45,47 +44,10 @@ FORWARDED = (
 )
 
 
-def visited(server, headers=None, **options):
-    visit = Visit(server.port, headers, **options)
-    try:
-        return visit.run()
-    finally:
-        visit.close()
+# --- requests from this computer
 
 
-def ask(server, method, path, headers=None, body=None):
-    """A raw HTTP request."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
-    connection.request(method, path, body, {"Host": f"localhost:{server.port}"} | (headers or {}))
-    response = connection.getresponse()
-    response.content = response.read()
-    connection.close()
-    return response
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory):
-    """A server that asks for a key although it is bound to this computer: behind a proxy."""
-    started = Server(tmp_path_factory.mktemp("guarded"))
-    started.environment["DOPL_ASK_FOR_KEY"] = "1"
-    started.store = service.open_store(started.environment["DOPL_DATABASE_URL"])
-    started.study = service.create_study(
-        started.store, service.from_environment("cpap", practice=False)
-    )
-    yield started.start()
-    started.kill()
-
-
-def signed_in(server):
-    key = access.make_owner_key(server.store)
-    response = ask(server, "GET", f"/?key={key}")
-    return re.search(r"dopl_owner=([\w-]+)", response.headers["Set-Cookie"])[0]
-
-
-# --- who is at home
-
-
-def test_a_browser_on_this_computer_is_the_owners(server):
+def test_a_browser_on_this_computer_belongs_to_the_owner(server):
     origin = {"Origin": f"http://localhost:{server.port}"}
     assert OWNER in visited(server)
     assert OWNER in visited(server, origin)
@@ -94,27 +56,63 @@ def test_a_browser_on_this_computer_is_the_owners(server):
 
 
 @pytest.mark.parametrize("name", FORWARDED)
-def test_whoever_comes_through_a_proxy_is_a_stranger(server, name):
+def test_requests_through_a_proxy_are_not_the_owners(server, name):
     said = visited(server, {name: "203.0.113.9", "Origin": f"http://localhost:{server.port}"})
     assert STRANGER in said
     assert OWNER not in said
 
 
-@pytest.mark.parametrize("origin", ["http://localhost:1", "http://127.0.0.1:80"])
-def test_a_page_of_another_program_on_this_computer_is_a_stranger(server, origin):
-    assert STRANGER in visited(server, {"Origin": origin})
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.example",
+        "null",
+        "",
+        "http://localhost.evil",
+        "http://localhost:1",
+        "http://127.0.0.1:80",
+        "http://localhost",
+        "file://localhost",
+    ],
+)
+def test_pages_of_other_sites_and_ports_cannot_connect(server, guarded, origin):
+    for one, headers in ((server, {}), (guarded, {"Cookie": signed_in(guarded)})):
+        with pytest.raises(InvalidStatus):
+            visited(one, headers | {"Origin": origin})
+        for method in ("GET", "PUT", "OPTIONS"):
+            response = ask(one, method, "/_stcore/upload_file/a/b", headers | {"Origin": origin})
+            assert response.status == 403
+            assert b"$http_host" in response.content
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost.evil"])
-def test_a_page_from_elsewhere_is_not_even_a_stranger(server, origin):
-    with pytest.raises(InvalidStatus):
-        visited(server, {"Origin": origin})
+def test_a_page_at_the_name_that_a_proxy_passes_on_can_connect(guarded):
+    cookie = signed_in(guarded, "clinic.example:8443")
+    at = {"Origin": "https://clinic.example:8443", "Cookie": cookie}
+    assert OWNER in visited(guarded, at, host="clinic.example:8443")
+    named = {"Origin": "https://clinic.example"}
+    assert STRANGER in visited(guarded, named, host="clinic.example")
+
+
+def test_a_session_is_valid_only_at_the_host_and_port_where_it_began(guarded):
+    name, _, token = signed_in(guarded).partition("=")
+    assert name == f"dopl_owner_{guarded.port}"
+    assert OWNER in visited(guarded, {"Cookie": f"{name}={token}"})
+    for host, cookie in (("localhost:1", "dopl_owner_1"), ("localhost", "dopl_owner")):
+        assert STRANGER in visited(guarded, {"Cookie": f"{cookie}={token}"}, host=host)
+
+
+@pytest.mark.parametrize(
+    "path", ["metrics", "script-health-check", "agent/openapi.json", "agent/interact", "new"]
+)
+def test_addresses_of_streamlit_that_no_page_needs_are_closed(server, path):
+    assert ask(server, "GET", f"/_stcore/{path}").status == 404
+    assert ask(server, "GET", f"/studies/_stcore/{path}").status == 404
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1"]
 )
-def test_a_name_that_is_not_this_computers_gets_nothing(server, host):
+def test_requests_with_another_host_name_are_refused(server, host):
     with pytest.raises(InvalidStatus):
         visited(server, {"Origin": f"http://{host}:{server.port}"}, host=f"{host}:{server.port}")
     for path in ("/", "/_stcore/health", "/studies"):
@@ -124,16 +122,16 @@ def test_a_name_that_is_not_this_computers_gets_nothing(server, host):
 
 
 @pytest.mark.parametrize("path", ["/", "/studies", "/_stcore/health", "/nothing/at/all"])
-def test_nobody_shows_our_pages_inside_theirs(server, path):
+def test_every_reply_forbids_frames(server, path):
     response = ask(server, "GET", path)
     assert response.headers["Content-Security-Policy"] == "frame-ancestors 'none'"
     assert response.headers["X-Frame-Options"] == "DENY"
 
 
-def test_a_server_that_asks_for_the_key_asks_everybody(guarded):
+def test_a_server_with_a_key_asks_everybody_for_it(guarded):
     assert STRANGER in visited(guarded)
     proxied = {"X-Forwarded-For": "203.0.113.9"}
-    cookie = {"Cookie": signed_in(guarded)}
+    cookie = {"Cookie": signed_in(guarded, "clinic.example")}
     assert OWNER in visited(guarded, cookie | proxied, host="clinic.example")
     assert STRANGER in visited(guarded, proxied, host="clinic.example")
 
@@ -141,7 +139,7 @@ def test_a_server_that_asks_for_the_key_asks_everybody(guarded):
 # --- the key
 
 
-def test_the_key_becomes_a_short_session_that_no_script_can_read(guarded):
+def test_the_key_is_exchanged_for_a_session_that_scripts_cannot_read(guarded):
     key = access.make_owner_key(guarded.store)
     response = ask(guarded, "GET", f"/studies?key={key}&study=x")
     assert response.status == 303
@@ -154,12 +152,13 @@ def test_the_key_becomes_a_short_session_that_no_script_can_read(guarded):
     assert "Secure" not in cookie
     proxied = {"X-Forwarded-Proto": "https"}
     assert "Secure" in ask(guarded, "GET", f"/?key={key}", proxied).headers["Set-Cookie"]
-    token = re.search(r"dopl_owner=[\w-]+", cookie)[0]
-    assert OWNER in visited(guarded, {"Cookie": f"other=1; {token}"})
-    assert STRANGER in visited(guarded, {"Cookie": f"dopl_owner={key}"})
+    assert "Path=/_stcore" in cookie
+    name, _, token = cookie.partition(";")[0].partition("=")
+    assert OWNER in visited(guarded, {"Cookie": f"other=1; {name}={token}"})
+    assert STRANGER in visited(guarded, {"Cookie": f"{name}={key}"})
 
 
-def test_the_way_back_from_the_key_leads_to_no_other_server(guarded):
+def test_the_redirect_after_the_key_stays_on_this_server(guarded):
     response = ask(guarded, "GET", "//evil.example/x?key=wrong")
     assert response.headers["Location"] == "/evil.example/x"
 
@@ -175,7 +174,7 @@ def test_guessing_keys_is_slow(guarded):
     assert ask(guarded, "GET", "/").status == 200
 
 
-def test_a_forged_address_is_no_way_around(guarded):
+def test_forged_addresses_do_not_bypass_the_limit_of_keys(guarded):
     def guess(n):
         return ask(guarded, "GET", f"/?key=no{n}", {"X-Forwarded-For": f"203.0.113.{n}"}).status
 
@@ -183,25 +182,27 @@ def test_a_forged_address_is_no_way_around(guarded):
         assert list(many.map(guess, range(30))).count(429) >= 20
 
 
-def test_behind_a_proxy_that_the_owner_has_named_everybody_is_counted_alone(monkeypatch):
+def test_behind_a_trusted_proxy_each_address_is_counted_by_itself(monkeypatch):
     found = []
 
     async def note(scope, receive, send):
-        found.append(_door._whose_tries(scope))
+        found.append(middleware._counted_address(scope))
 
     def comes(peer, told):
         scope = {"type": "http", "client": (peer, 1), "headers": [(b"x-forwarded-for", told)]}
-        asyncio.run(ProxyHeadersMiddleware(note, "127.0.0.1")(scope, None, None))
+        forwarded = ProxyHeadersMiddleware(note, "127.0.0.1")(scope, None, None)
+        with ThreadPoolExecutor(1) as pool:  # this thread may have a browser's event loop
+            pool.submit(asyncio.run, forwarded).result()
 
     for declared in ("", "127.0.0.1"):
         monkeypatch.setenv("FORWARDED_ALLOW_IPS", declared)
         comes("127.0.0.1", b"203.0.113.7")
-        comes("127.0.0.1", b"192.0.2.9, 203.0.113.8")  # the first was the visitor's own word
+        comes("127.0.0.1", b"192.0.2.9, 203.0.113.8")  # the visitor wrote the first one
         comes("198.51.100.1", b"203.0.113.9")  # not through the proxy
     assert found == ["forwarded"] * 3 + ["203.0.113.7", "203.0.113.8", "198.51.100.1"]
 
 
-def test_a_new_key_ends_the_visits_that_came_by_the_old_one(guarded):
+def test_a_new_key_ends_visits_with_the_old_key(guarded):
     visit = Visit(guarded.port, {"Cookie": signed_in(guarded)})
     assert OWNER in visit.run()
     assert "cpap" in visit.run(page="studies").lower()
@@ -210,7 +211,7 @@ def test_a_new_key_ends_the_visits_that_came_by_the_old_one(guarded):
     visit.close()
 
 
-def test_a_new_key_ends_the_clicks_and_looks_of_an_open_page_too(guarded):
+def test_a_new_key_also_ends_clicks_and_refreshes_of_an_open_page(guarded):
     folder = guarded.folder / "runs" / "20260101-000000-aaaa"
     folder.mkdir(parents=True)
     (folder / "run.json").write_text("{")
@@ -229,17 +230,17 @@ def test_a_new_key_ends_the_clicks_and_looks_of_an_open_page_too(guarded):
 
 @pytest.mark.parametrize("key", ["left-", "undo-", "to-paused"])
 @pytest.mark.parametrize("query", ["", "study={study}", "invite={token}", "invite=x"])
-def test_a_revoked_annotators_open_page_does_nothing_any_more(server, store, study, key, query):
+def test_clicks_from_revoked_links_are_ignored(server, store, study, key, query):
     token = access.invite(store, study, "Ann")
     for _ in range(2):
-        ask = service.next_duel(store, study, "Ann")
-        service.answer(store, ask.impression, "left", too_fast_ms=0)
+        ask = studies.next_duel(store, study, "Ann")
+        studies.answer(store, ask.impression, "left", too_fast_ms=0)
     visit = Visit(server.port, {"X-Forwarded-For": "203.0.113.9"})
     visit.run(f"invite={token}", "annotate")
     button, fragment = visit.button(key)
-    assert bool(fragment) == (key != "to-paused")  # what is seldom done is no part of the board
+    assert bool(fragment) == (key != "to-paused")  # Pause is not part of the fragment
     access.revoke(store, study, "Ann")
-    time.sleep(0.35)  # as long as an honest click takes at least
+    time.sleep(0.35)  # clicks within 0.3 s are ignored anyway
     said = visit.run(query.format(study=study, token=token), "annotate", fragment, button)
     assert "progress" not in said
     assert list(answers_of(store, study).outcome) == ["left", "left"]
@@ -286,7 +287,7 @@ def test_only_the_owner_uploads(guarded):
         visit.close()
 
 
-def test_on_this_computer_who_comes_through_a_proxy_uploads_nothing(server):
+def test_uploads_through_a_proxy_are_refused(server):
     visit = Visit(server.port)
     visit.run()
     assert upload(server, visit.session, xsrf(server)) == 204
@@ -295,7 +296,7 @@ def test_on_this_computer_who_comes_through_a_proxy_uploads_nothing(server):
     visit.close()
 
 
-def test_an_owner_uploads_within_a_cap(server):
+def test_uploads_are_limited(server):
     visit = Visit(server.port)
     visit.run()
     sent = [upload(server, visit.session, xsrf(server), 19 << 20) for _ in range(5)]

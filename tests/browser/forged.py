@@ -1,0 +1,61 @@
+"""Forged requests: what a browser would never send, and a network that leads nowhere."""
+
+import http.client
+import os
+import re
+
+from raw_visit import Visit
+
+from dopl_core.studies import access
+
+STRANGER, OWNER = "You need a link", "Try it now"
+
+CUT = """
+import sys
+def hook(event, args):
+    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        address = args[1]
+        place = address[0] if isinstance(address, tuple) else "127.0.0.1"  # a file on this computer
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"):
+        place = args[0]
+    else:
+        return
+    if place not in (None, "", "localhost", "127.0.0.1", "::1", b"localhost", b"127.0.0.1"):
+        with open({file!r}, "a") as found:
+            found.write(f"{{event}} {{place}}\\n")
+        raise OSError("the network is cut")
+sys.addaudithook(hook)
+"""
+
+
+def cut_network(server):
+    """Let the server and its planner reach this computer only, and note what they try."""
+    server.left = server.folder / "left.txt"
+    code = server.folder / "sitecustomize.py"
+    code.write_text(CUT.format(file=str(server.left)))
+    path = [str(server.folder), server.environment.get("PYTHONPATH", "")]
+    server.environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
+
+
+def visited(server, headers=None, **options):
+    visit = Visit(server.port, headers, **options)
+    try:
+        return visit.run()
+    finally:
+        visit.close()
+
+
+def ask(server, method, path, headers=None, body=None):
+    """A raw HTTP request."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.request(method, path, body, {"Host": f"localhost:{server.port}"} | (headers or {}))
+    response = connection.getresponse()
+    response.content = response.read()
+    connection.close()
+    return response
+
+
+def signed_in(server, host=""):
+    key = access.make_owner_key(server.store)
+    response = ask(server, "GET", f"/?key={key}", {"Host": host} if host else None)
+    return re.match(r"dopl_owner\w*=[\w-]+", response.headers["Set-Cookie"])[0]

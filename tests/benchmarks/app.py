@@ -58,22 +58,23 @@ def main() -> None:
     from app_server import CHROMIUM_FLAGS, Server
     from playwright.sync_api import sync_playwright
 
-    from dopl_core.studies import access, service
+    from dopl_core import studies
+    from dopl_core.studies import access
 
     chromium = shutil.which("chromium")
     if chromium is None:
         raise ValueError("the benchmark of the app needs a browser: install chromium")
     folder = Path(tempfile.mkdtemp())
     server = Server(folder).start()
-    store = service.open_store(server.environment["DOPL_DATABASE_URL"])
+    store = studies.open_store(server.environment["DOPL_DATABASE_URL"])
     print(f"app: click to next duel visible (load before: {os.getloadavg()[0]:.1f})")
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
 
             def play(others: int, clicks: int, think: int, **rules: int) -> None:
-                config = service.from_environment("cpap", practice=False, **rules)
-                study = service.create_study(store, config)
+                config = studies.from_environment("cpap", practice=False, **rules)
+                study = studies.create_study(store, config)
                 me, *them = [access.invite(store, study, f"{n}") for n in range(others + 1)]
                 crowd = _crowd(server.url, think, them)
                 page = browser.new_context().new_page()
@@ -88,7 +89,7 @@ def main() -> None:
                 if crowd is not None:
                     crowd.kill()
                     crowd.wait()
-                now = service.get_study(store, study)
+                now = studies.get_study(store, study)
                 p50, p95 = np.percentile(took, [50, 95])
                 print(
                     f"  {others + 1:2} annotators, {think / 1000:g} s to think: median {p50:.0f} "

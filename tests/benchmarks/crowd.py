@@ -38,14 +38,15 @@ def main() -> None:
 def play(folder: Path, url: str) -> str:
     from app_server import Server
 
-    from dopl_core.studies import access, service
+    from dopl_core import studies
+    from dopl_core.studies import access
 
     server = Server(folder)
     server.environment["DOPL_DATABASE_URL"] = url
     server.start()
-    store = service.open_store(url)
-    config = service.from_environment("cpap", practice=False, horizon=100)
-    study = service.create_study(store, config)
+    store = studies.open_store(url)
+    config = studies.from_environment("cpap", practice=False, horizon=100)
+    study = studies.create_study(store, config)
     people = [access.invite(store, study, f"{n}") for n in range(ANNOTATORS)]
     script = str(Path(__file__).with_name("_crowd.py"))
     crowd = subprocess.Popen(
@@ -54,10 +55,10 @@ def play(folder: Path, url: str) -> str:
     try:
         time.sleep(SECONDS - 30)
         first, used = _memory(server.process.pid), _processor(server.process.pid)
-        before = service.get_study(store, study).answers
+        before = studies.get_study(store, study).answers
         time.sleep(30)
         last, used = _memory(server.process.pid), _processor(server.process.pid) - used
-        answers = service.get_study(store, study).answers
+        answers = studies.get_study(store, study).answers
     finally:
         crowd.terminate()
         lines = crowd.communicate()[0].splitlines()

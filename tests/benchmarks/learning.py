@@ -5,11 +5,19 @@ were helped, and a first sitting of 200 answers), with the paper's B-1 answers a
 By how sure people are: a plan every 5 epochs from nothing, B-1 answers. Temperature 1 is the
 paper's oracle, 0.4 about as sure as people in published studies; at 0.1 they are hardly ever wrong.
 
+Against worst first: from nothing, states ordered from worst to best, T = 0.4, and the paired
+difference, of rewards and of decisions. Where exactly B are helped, the expected reward is that of
+the best policy of the relaxed problem less what each decision loses by the true advantages; so the
+second has no luck of the moves in it, but counts a loss in the week of its cause. Columns: CPAP
+with a start, states ordered, with the kind of patient among five columns of noise, with the noise
+alone, and without columns. Covariates: worlds after Liang et al. (_worlds.py).
+
 All on the same luck. A cell is the mean over seeds and its standard error. DOPL_SEEDS sets how many
-(12), DOPL_TABLES which tables (weeks sure cost).
+(12), DOPL_TABLES which tables (worst_first columns covariates weeks sure cost).
 """
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +25,19 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from dopl_core import environments
 from dopl_core.experiments import metrics
 from dopl_core.experiments.runs import Run
 from dopl_core.experiments.simulator import References, play_episode, prepare
 from dopl_core.learning import dynamics, preferences
+from dopl_core.learning.bandit import Bandit
+from dopl_core.learning.columns import Columns, category
+from dopl_core.learning.learner import Learner
 from dopl_core.world import SimulatedWorld
+
+sys.path.append(str(Path(__file__).parent))  # `dopl bench` loads this file by its path
+from _worlds import noise
+from _worlds import play as covariates_played
 
 OWN = str(Path(__file__).parents[1] / "data" / "everyone_differs.toml")
 ENVIRONMENTS = ("app_marketing", "cpap", "armman", OWN)
@@ -36,6 +52,10 @@ WAYS = {
     "start, ordered": START | {"ordered": True},
 }
 RISING = ("app_marketing", "cpap")  # environments whose states are listed from worst to best
+ALL_TABLES = "worst_first columns covariates weeks sure cost"
+EARLY = ((0, 5), (5, 10), (10, 25), (25, 50))
+WITH_START = ((0, 10), (10, 25), (25, 50))
+COLUMNS = {"no columns": (), "kind and noise": ("kind", "noise"), "noise only": ("noise",)}
 
 
 @dataclass(frozen=True)
@@ -53,7 +73,13 @@ class Row:
 def main() -> None:
     """Print the tables, then what a calibrated replan costs."""
     seeds = int(os.environ.get("DOPL_SEEDS", "12"))
-    tables = os.environ.get("DOPL_TABLES", "weeks sure cost").split()
+    tables = os.environ.get("DOPL_TABLES", ALL_TABLES).split()
+    if "worst_first" in tables:
+        _print_against_worst_first(seeds)
+    if "columns" in tables:
+        _print_columns(seeds)
+    if "covariates" in tables:
+        _print_covariates(seeds)
     if "weeks" in tables:
         _print(_by_weeks(), WEEKS, seeds, "by weeks, a plan every epoch")
     if "sure" in tables:
@@ -99,18 +125,28 @@ def _print(rows: list[Row], windows: tuple[tuple[int, int], ...], seeds: int, wh
 
 
 def _rewards(row: Row, seed: int) -> NDArray[np.float64]:
-    """Reward per epoch [3, episodes] of the learner, the paper's oracle, and chance."""
+    """Of each episode [4, episodes], as `_played` says."""
     settings = WAYS[row.way] | {"temperature": row.temperature, "confidence": row.confidence}
     run = Run(row.environment, "dopl", seed, row.episodes, row.horizon, **settings)  # type: ignore[arg-type]
-    truth = metrics.truth(run.bandit())
-    learner = run.make_learner(truth.bandit)
-    world = SimulatedWorld(truth.bandit, seed, temperature=row.temperature)
+    bandit = run.bandit()
+    return _played(run, bandit, run.make_learner(bandit))
+
+
+def _played(run: Run, bandit: Bandit, learner: Learner) -> NDArray[np.float64]:
+    """[4, episodes] of reward per epoch: of this learner, the paper's oracle, and chance; and less
+    what the learner's first decision of the episode loses by the true advantages.
+    """
+    truth = metrics.truth(bandit)
+    world = SimulatedWorld(bandit, run.seed, temperature=run.temperature)
     prepare(learner, world, run.history_epochs, run.sitting)
-    references = References(truth.bandit, truth.oracle, world.states)
+    references = References(bandit, truth.oracle, world.states)
     rewards = []
-    for _ in range(row.episodes):
+    for _ in range(run.episodes):
         learner.replan()
-        rewards.append((play_episode(learner, world), *references.play(world, learner.tie_keys)))
+        gain = truth.oracle.advantage[np.arange(bandit.n_arms), world.states]
+        decided = gain[learner.activate(world.states, 0)].sum() - gain.clip(min=0).sum()
+        mine = play_episode(learner, world)
+        rewards.append((mine, *references.play(world, learner.tie_keys), decided))
     return np.array(rewards).T
 
 
@@ -118,11 +154,94 @@ def _cell(rewards: NDArray[np.float64], row: Row, start: int, end: int) -> str:
     """Where the learner is in epochs start to end; the scale is the mean over seeds."""
     if end > row.episodes * row.horizon:
         return " " * 13
-    played = rewards[:, :, start // row.horizon : end // row.horizon].mean(axis=2)
-    learner, oracle, chance = played.T
-    scores = (learner - chance) / (oracle - chance).mean()
+    return _shown(_scores(rewards, start // row.horizon, end // row.horizon))
+
+
+def _scores(rewards: NDArray[np.float64], start: int, end: int) -> NDArray[np.float64]:
+    """Scores of all seeds, from rewards [seeds, 3 or more, episodes] of learner, oracle, chance."""
+    learner, oracle, chance = rewards[:, :3, start:end].mean(axis=2).T
+    return np.asarray((learner - chance) / (oracle - chance).mean())
+
+
+def _decided(rewards: NDArray[np.float64], start: int, end: int) -> NDArray[np.float64]:
+    """What decisions lose [seeds], on the scale of scores over all weeks."""
+    scale = (rewards[:, 1] - rewards[:, 2]).mean()
+    return np.asarray(rewards[:, 3, start:end].mean(axis=1) / scale)
+
+
+def _shown(scores: NDArray[np.float64]) -> str:
     error = scores.std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else np.nan
     return f"{scores.mean():>7.2f} ±{error:4.2f}"
+
+
+# --- against worst first, with columns, and in worlds after Liang et al.
+
+
+def _turned(name: str) -> Bandit:
+    """An environment with its states from worst to best; ARMMAN's file lists the best first."""
+    bandit = environments.load(name)
+    if name in RISING:
+        return bandit
+    return Bandit(bandit.transitions[:, ::-1, :, ::-1], bandit.rewards[:, ::-1], bandit.budget)
+
+
+def _from_nothing(name: str, learner: str, seed: int) -> NDArray[np.float64]:
+    own = {"temperature": 0.4, "ordered": True, "design": "informative"}
+    run, bandit = Run(name, learner, seed, 50, 1, **own), _turned(name)  # type: ignore[arg-type]
+    return _played(run, bandit, run.make_learner(bandit))
+
+
+def _print_against_worst_first(seeds: int) -> None:
+    print(f"from nothing, states ordered, T = 0.4: {seeds} seeds", flush=True)
+    print(f"{'':36}" + "".join(f"{f'{start + 1}-{end}':>13}" for start, end in EARLY))
+    for name in ("cpap", "app_marketing", "armman"):
+        plays = [(learner, seed) for learner in ("worst_first", "dopl") for seed in range(seeds)]
+        played = Parallel(n_jobs=2)(delayed(_from_nothing)(name, *play) for play in plays)
+        worst, ours = np.array(played[:seeds]), np.array(played[seeds:])
+        scores = [[_scores(one, *window) for window in EARLY] for one in (worst, ours)]
+        lines = {"worst first": scores[0], "dopl": scores[1]}
+        lines["difference"] = [b - a for a, b in zip(*scores, strict=True)]
+        lines["of decisions"] = [_decided(ours, *w) - _decided(worst, *w) for w in EARLY]
+        for what, cells in lines.items():
+            print(f"{name:17} {what:18}" + "".join(map(_shown, cells)), flush=True)
+
+
+def _with_columns(which: tuple[str, ...], seed: int) -> NDArray[np.float64]:
+    run = Run("cpap", "dopl", seed, 50, 1, temperature=0.4, ordered=True, **START)  # type: ignore[arg-type]
+    bandit = run.bandit()
+    known = noise(bandit.n_arms, seed) if "noise" in which else ()
+    if "kind" in which:
+        known = (category("kind", bandit.groups), *known)
+    learner = run.make_learner(bandit)
+    learner.columns = Columns(known, bandit.n_arms) if known else None
+    return _played(run, bandit, learner)
+
+
+def _print_columns(seeds: int) -> None:
+    print(f"CPAP with a start, states ordered, T = 0.4: {seeds} seeds", flush=True)
+    print(f"{'':18}" + "".join(f"{f'{start + 1}-{end}':>13}" for start, end in WITH_START))
+    without: list[NDArray[np.float64]] = []
+    for what, which in COLUMNS.items():
+        played = Parallel(n_jobs=2)(delayed(_with_columns)(which, s) for s in range(seeds))
+        scores = [_scores(np.array(played), *window) for window in WITH_START]
+        without = without or scores
+        line = f"{what:18}" + "".join(map(_shown, scores)) + "   less no columns:"
+        print(line + "".join(_shown(b - a) for a, b in zip(without, scores, strict=True)))
+
+
+def _print_covariates(seeds: int) -> None:
+    print(f"worlds after Liang et al., weeks 1-50: {seeds} seeds; 1 knows each week's chances")
+    for n_arms, budget in ((100, 20), (400, 10)):
+        policies = ("dopl", "oracle", "chance", "no columns", "worst first")
+        plays = [(policy, seed) for policy in policies for seed in range(seeds)]
+        played = Parallel(n_jobs=2)(
+            delayed(covariates_played)(n_arms, budget, seed, policy) for policy, seed in plays
+        )
+        by_policy = dict(zip(policies, np.array(played).reshape(5, seeds, -1), strict=True))
+        for policy in ("dopl", "no columns", "worst first"):
+            parts = [by_policy[name] for name in (policy, "oracle", "chance")]
+            scores = _scores(np.stack(parts, axis=1), 0, 50)
+            print(f"N={n_arms} B={budget} {policy:12}{_shown(scores)}", flush=True)
 
 
 def _clock() -> float:

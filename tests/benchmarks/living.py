@@ -19,8 +19,8 @@ from dopl_core.experiments.runs import Run
 from dopl_core.experiments.simulator import References, prepare
 from dopl_core.learning.bandit import UNKNOWN, IntArray, actions
 from dopl_core.learning.dopl import Dopl
-from dopl_core.studies.history import Move
-from dopl_core.studies.whereabouts import where
+from dopl_core.studies.model.log_values import Epoch
+from dopl_core.studies.replay.known_states import likely_states
 from dopl_core.world import SimulatedWorld
 
 WEEKS, TEMPERATURE = 50, 0.4
@@ -79,7 +79,7 @@ class _Clinic:
     ) -> None:
         self.learner, self.world, self.rng, self.alive = learner, world, rng, alive
         self.numbers = np.arange(world.bandit.n_arms)
-        self.moves: list[Move] = []
+        self.moves: list[Epoch] = []
         self.seen = self._seen(world.states)
         self.reached = rng.random((WEEKS, world.bandit.n_arms)) >= (MISSED if alive else 0.0)
         replaced = rng.permutation(world.bandit.n_arms)[: int(REPLACED * world.bandit.n_arms)]
@@ -94,7 +94,7 @@ class _Clinic:
         learner.replan()
         world.begin(learner.episode, 1, learner.answers)
         assert learner.dynamics is not None
-        chances = where(self.seen, self.moves, learner.present, learner.dynamics.mean)
+        chances = likely_states(self.seen, self.moves, learner.present, learner.dynamics.mean)
         listed = learner.activate(self.seen, 0, chances)
         duels = learner.duels(self.seen, listed, 0)
         places = {number: arm for arm, number in enumerate(self.numbers.tolist())}
@@ -108,7 +108,7 @@ class _Clinic:
         after = self._seen(world.step(arms))
         learner.count_moves(self.seen, actions(helped, learner.n_arms), after)
         week = len(self.moves)
-        self.moves.append(Move(week + 1, 0, self.seen, listed, after, "owner", helped=helped))
+        self.moves.append(Epoch(week + 1, 0, self.seen, listed, after, "owner", helped=helped))
         self.seen = after
         return earned
 

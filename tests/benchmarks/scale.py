@@ -15,12 +15,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from dopl_core import environments
+from dopl_core import environments, studies
 from dopl_core.experiments import metrics
 from dopl_core.experiments.runs import Run
 from dopl_core.experiments.simulator import References, play_episode, prepare
 from dopl_core.learning.dopl import Dopl
-from dopl_core.studies import service
 from dopl_core.world import SimulatedWorld
 
 OWN = str(Path(__file__).parents[1] / "data" / "everyone_differs.toml")
@@ -129,12 +128,12 @@ def _replan(learner: Dopl, states: NDArray[np.int64]) -> tuple[float, float, flo
 def _studies() -> None:
     """A real study in a real database, by the clock: made, reported, planned, and clicked in."""
     with tempfile.TemporaryDirectory() as folder:
-        store = service.open_store(f"sqlite:///{folder}/dopl.db")
-        studies = {n_arms: _study(store, n_arms) for n_arms in (20, 20_000)}
+        store = studies.open_store(f"sqlite:///{folder}/dopl.db")
+        made = {n_arms: _study(store, n_arms) for n_arms in (20, 20_000)}
         # In turns, so that whatever else the machine is doing slows both.
-        clicks: dict[int, list[float]] = {n_arms: [] for n_arms in studies}
+        clicks: dict[int, list[float]] = {n_arms: [] for n_arms in made}
         for number in range(CLICKS):
-            for n_arms, study in studies.items():
+            for n_arms, study in made.items():
                 clicks[n_arms].append(_click(store, study, f"person {number % 20}"))
         store.close()
     few, many = (np.percentile(times, [50, 95]) * 1e3 for times in clicks.values())
@@ -144,7 +143,7 @@ def _studies() -> None:
     )
 
 
-def _study(store: service.Store, n_arms: int) -> str:
+def _study(store: studies.Store, n_arms: int) -> str:
     rng = np.random.default_rng(0)
     labels = ("Low", "Moderate", "High")
     first, then = (rng.choice(labels, size=n_arms).tolist() for _ in range(2))
@@ -154,14 +153,14 @@ def _study(store: service.Store, n_arms: int) -> str:
     text = "\n".join(["id,state,label,group,hours", *lines]).encode()
     started = [perf_counter()]
     rules = {"budget": max(4, n_arms // 20), "answers": 1_000, "horizon": 1, "practice": False}
-    arms = service.read_roster(text, labels)
-    config = service.from_roster(arms, labels, title="Campaign", **rules)
-    study = service.create_study(store, config)
+    arms = studies.read_roster(text, labels)
+    config = studies.from_roster(arms, labels, title="Campaign", **rules)
+    study = studies.create_study(store, config)
     started.append(perf_counter())
     columns = {f"p{n}": {"hours": f"{n % 5} {n % 6}"} for n in range(n_arms)}
-    service.observe(store, study, {f"p{n}": then[n] for n in range(n_arms)}, columns)
+    studies.observe(store, study, {f"p{n}": then[n] for n in range(n_arms)}, columns)
     started.append(perf_counter())
-    service.advance(store, study)
+    studies.advance(store, study)
     started.append(perf_counter())
     made, reported, planned = np.diff(started)
     print(
@@ -173,12 +172,12 @@ def _study(store: service.Store, n_arms: int) -> str:
     return study
 
 
-def _click(store: service.Store, study: str, name: str) -> float:
+def _click(store: studies.Store, study: str, name: str) -> float:
     started = perf_counter()
-    found = service.next_duel(store, study, name)
-    if not isinstance(found, service.Ask):
+    found = studies.next_duel(store, study, name)
+    if not isinstance(found, studies.Ask):
         raise RuntimeError(f"nothing left to ask of {name}: {found}")
-    service.answer(store, found.impression, "left", too_fast_ms=0)
+    studies.answer(store, found.impression, "left", too_fast_ms=0)
     return perf_counter() - started
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import sqlalchemy as sa
 
-from dopl_core.studies import arrays, schema, service
-from dopl_core.studies.rehearse import Habits, rehearse
-from dopl_core.studies.service import Store
+from dopl_core import studies
+from dopl_core.studies import Habits, Store, rehearse
+from dopl_core.studies.store import blobs, tables
 
 ANNOTATORS, ANSWERS, THINK = 20, 300, 2.0  # as in the measurements of the app
 LARGE = 100_000
@@ -17,7 +17,7 @@ LARGE = 100_000
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        store = service.open_store(f"sqlite:///{folder}/dopl.db")
+        store = studies.open_store(f"sqlite:///{folder}/dopl.db")
         _clicks(store)
         _opening(store)
         _disk(Path(folder))
@@ -26,8 +26,8 @@ def main() -> None:
 
 def _clicks(store: Store) -> None:
     """One long episode, so that no plan is made meanwhile."""
-    config = service.from_environment("cpap", horizon=400, confidence="paper", practice=False)
-    study = service.create_study(store, config)
+    config = studies.from_environment("cpap", horizon=400, confidence="paper", practice=False)
+    study = studies.create_study(store, config)
     rehearse(store, study, annotators=2, answers=20)
     done = rehearse(
         store, study, annotators=ANNOTATORS, answers=ANSWERS, habits=Habits(think_seconds=THINK)
@@ -48,11 +48,11 @@ def _clicks(store: Store) -> None:
 def _opening(store: Store) -> None:
     study = _large_study(store)
     with_snapshot = _seconds(store, study)
-    digest = arrays.digest(service.load_learner(store, study).state())
+    digest = blobs.digest(studies.load_learner(store, study).state())
     with store.write() as connection:
-        connection.execute(sa.delete(schema.snapshots))
+        connection.execute(sa.delete(tables.snapshots))
     folding = _seconds(store, study)
-    same = digest == arrays.digest(service.load_learner(store, study).state())
+    same = digest == blobs.digest(studies.load_learner(store, study).state())
     print(
         f"opening a study of {LARGE:,} answers: {1000 * with_snapshot:.0f} ms with its snapshot "
         f"(bar: under a second), {1000 * folding:.0f} ms by folding the whole log, "
@@ -66,29 +66,29 @@ def _seconds(store: Store, study: str) -> float:
     for _ in range(3):
         store.configs.clear()
         started = time.perf_counter()
-        service.load_learner(store, study)
+        studies.load_learner(store, study)
         best = min(best, time.perf_counter() - started)
     return float(best)
 
 
 def _large_study(store: Store) -> str:
     """Answers put in by the thousand, plans made by the service."""
-    config = service.from_environment(
+    config = studies.from_environment(
         "cpap", horizon=1000, confidence="paper", engine="lagrangian", practice=False
     )
-    study = service.create_study(store, config)
+    study = studies.create_study(store, config)
     rng, answers = np.random.default_rng(0), 0
     while answers < LARGE:
         answers += _answer_all(store, study, rng)
-        service.advance(store, study)
+        studies.advance(store, study)
     return study
 
 
 def _answer_all(store: Store, study: str, rng: np.random.Generator) -> int:
-    from dopl_core.studies.turn import take_turn
+    from dopl_core.studies.store.transaction import write_study
 
-    d = schema.duels.c
-    with take_turn(store, study) as turn:
+    d = tables.duels.c
+    with write_study(store, study) as turn:
         query = sa.select(d.id).where(d.study == study, d.episode == turn.episode)
         duels = turn.connection.execute(query.order_by(d.id)).scalars().all()
         said = rng.choice(["left", "right"], size=len(duels)).tolist()
@@ -106,8 +106,8 @@ def _answer_all(store: Store, study: str, rng: np.random.Generator) -> int:
             }
             for duel, outcome in zip(duels, said, strict=True)
         ]
-        insert = sa.insert(schema.impressions).returning(
-            schema.impressions.c.id, sort_by_parameter_order=True
+        insert = sa.insert(tables.impressions).returning(
+            tables.impressions.c.id, sort_by_parameter_order=True
         )
         impressions = turn.connection.execute(insert, shown).scalars().all()
         for kind in ("shown", "answered"):
@@ -126,10 +126,10 @@ def _answer_all(store: Store, study: str, rng: np.random.Generator) -> int:
                     zip(impressions, duels, said, strict=True), start=1
                 )
             ]
-            turn.connection.execute(sa.insert(schema.events), rows)
+            turn.connection.execute(sa.insert(tables.events), rows)
             turn.seq += len(rows)
         turn.connection.execute(
-            sa.update(schema.duels).where(d.id.in_(duels)).values(given=d.ratings, free=0)
+            sa.update(tables.duels).where(d.id.in_(duels)).values(given=d.ratings, free=0)
         )
         turn.heard, turn.given = turn.seq, turn.asked
     return len(duels)
@@ -137,7 +137,7 @@ def _answer_all(store: Store, study: str, rng: np.random.Generator) -> int:
 
 def _disk(folder: Path) -> None:
     """What one wait for the disk costs here, for comparison."""
-    store = service.open_store(f"sqlite:///{folder}/disk.db")
+    store = studies.open_store(f"sqlite:///{folder}/disk.db")
     started = time.perf_counter()
     for _ in range(50):
         with store.write() as connection:

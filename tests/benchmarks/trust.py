@@ -14,9 +14,9 @@ from dopl_core import environments
 from dopl_core.learning import annotators, preferences
 from dopl_core.learning.bandit import Bandit, FloatArray
 from dopl_core.learning.counts import Counts
-from dopl_core.learning.learner import rank
 from dopl_core.learning.planning import plan
-from dopl_core.studies import believed
+from dopl_core.learning.planning.ranking import rank
+from dopl_core.studies import forecast
 
 PEOPLE, TEMPERATURE = 10, 0.4
 
@@ -75,8 +75,8 @@ def _reward(bandit: Bandit, strengths: FloatArray) -> float:
     P = bandit.transitions
     made = plan(strengths, P, P, bandit.budget, engine="lagrangian", pays=bandit.pays)
     states, rng = np.zeros(bandit.n_arms, dtype=int), np.random.default_rng(0)
-    given = (bandit.rewards, rank(made.advantage), states, bandit.budget, rng)
-    return float(believed.ahead(P[None], *given, weeks=50, times=40)[0, 0])
+    given = (bandit.rewards, [rank(made.advantage)], states, bandit.budget, rng)
+    return float(forecast.simulate_weeks(P[None], *given, weeks=50, times=40)[0, 0])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Twenty patients, help for eight, one place in eight by lot, 26 weeks from nothing; the page is read
 every week. Help does nothing, or it has CPAP's effect; people are of CPAP's two kinds, or everybody
-moves in their own way, or every clinic is another one. DOPL_RUNS: clinics of each kind (200).
+moves in their own way, or every clinic is another one. Where help does nothing, everybody may also
+move with the season: a rise, a fall or a wave. DOPL_RUNS: clinics of each kind (200).
 """
 
 import os
@@ -14,23 +15,24 @@ from numpy.typing import NDArray
 
 from dopl_core import environments
 from dopl_core.learning import draws
+from dopl_core.learning import moves as move_model
 from dopl_core.learning.bandit import ACT, WAIT, Bandit, FloatArray, IntArray, actions
 from dopl_core.learning.dopl import Dopl
-from dopl_core.studies import believed, working
-from dopl_core.studies.working import Estimate, Seen
+from dopl_core.studies import effect_of_help, forecast
 from dopl_core.world import SimulatedWorld
 
 WEEKS, TEMPERATURE, DRAWS = 26, 0.4, 600
 
 
 class Run(NamedTuple):
-    """One clinic: weeks in which the page claims [w], and whether intervals hold the truth.
+    """One clinic: what the page claims in each week [w], and whether intervals hold the truth.
 
+    signs: 1 where help is said to work, -1 where it is said to do harm
     held: what an interval is of -> whether it does, or in which share of the states
     sure, right: [B] chances that those on the list belong there, and whether they do
     """
 
-    claims: NDArray[np.bool_]
+    signs: IntArray
     held: dict[str, float]
     sure: FloatArray
     right: NDArray[np.bool_]
@@ -41,27 +43,38 @@ def main() -> None:
     runs = int(os.environ.get("DOPL_RUNS", "200"))
     print(f"working: {runs} clinics of {WEEKS} weeks each, T={TEMPERATURE:g}, one lot in eight")
     for kind, (words, bar) in KINDS.items():
-        found = [clinic(kind, seed) for seed in range(runs)]
-        claims = np.array([run.claims for run in found])
-        print(f"{words}: claimed in any week {claims.any(axis=1).mean():.3f} ({bar}), ", end="")
-        print(f"in the last {claims[:, -1].mean():.3f}")
-        print("  90 % intervals hold the truth (bar: 0.85 to 0.95)")
-        for what in found[0].held:
-            print(f"    {what}: {np.nanmean([run.held[what] for run in found]):.3f}")
-        sure, right = (
-            np.concatenate([getattr(r, name) for r in found]) for name in Run._fields[2:]
-        )
-        for low, high in ((0, 0.5), (0.5, 0.65), (0.65, 0.8), (0.8, 1.01)):
-            some = (sure >= low) & (sure < high)
-            if some.any():
-                print(f"    said to belong {sure[some].mean():.2f}: {right[some].mean():.2f} do")
+        show(words, bar, [clinic(kind, seed) for seed in range(runs)])
 
 
+def show(words: str, bar: str, found: list[Run]) -> None:
+    """Print what the page said in all clinics of one kind."""
+    signs = np.array([run.signs for run in found])
+    print(
+        f"{words}: help claimed in any week {(signs > 0).any(axis=1).mean():.3f} ({bar}), ", end=""
+    )
+    print(f"in the last {(signs[:, -1] > 0).mean():.3f}; harm {(signs < 0).any(axis=1).mean():.3f}")
+    print("  90 % intervals hold the truth (bar: 0.85 to 0.95)")
+    for what in found[0].held:
+        print(f"    {what}: {np.nanmean([run.held[what] for run in found]):.3f}", flush=True)
+    sure, right = (np.concatenate([getattr(r, name) for r in found]) for name in Run._fields[2:])
+    for low, high in ((0, 0.5), (0.5, 0.65), (0.65, 0.8), (0.8, 1.01)):
+        some = (sure >= low) & (sure < high)
+        if some.any():
+            print(f"    said to belong {sure[some].mean():.2f}: {right[some].mean():.2f} do")
+
+
+NOTHING, SEASONS = "help does nothing", ("rise", "fall", "wave")
+OWN_WAY, NULL_BAR = "everybody moves in their own way", "at most 0.05"
 KINDS = {
-    "nothing": ("help does nothing", "at most 0.05"),
-    "own nothing": ("help does nothing, everybody moves in their own way", "at most 0.05"),
+    "nothing": (NOTHING, NULL_BAR),
+    "own nothing": (f"{NOTHING}, {OWN_WAY}", NULL_BAR),
+    **{f"nothing {season}": (f"{NOTHING}, a {season}", NULL_BAR) for season in SEASONS},
+    **{
+        f"own nothing {season}": (f"{NOTHING}, {OWN_WAY}, a {season}", NULL_BAR)
+        for season in SEASONS
+    },
     "cpap": ("CPAP's effect", "at least 0.80"),
-    "own": ("CPAP's effect, everybody moves in their own way", "no bar"),
+    "own": (f"CPAP's effect, {OWN_WAY}", "no bar"),
     "drawn": ("another truth in every clinic", "no bar"),
 }
 OWN = 30  # moves of its own that an arm needs to outweigh its kind, where it has a way of its own
@@ -74,10 +87,22 @@ def truth(kind: str, seed: int) -> Bandit:
     if kind == "drawn":
         P = _any_truth(bandit, rng)
     if kind.startswith(("own", "drawn")):
-        P = draws.dirichlet(OWN * P, rng)
-    if kind.endswith("nothing"):
+        P = move_model.dirichlet(OWN * P, rng)
+    if "nothing" in kind:
         P[:, :, ACT] = P[:, :, WAIT]
     return replace(bandit, transitions=P)
+
+
+def in_season(bandit: Bandit, kind: str, week: int) -> Bandit:
+    """The clinic in a week (from 1): all rows are mixed with the best state or the worst."""
+    wave = np.sin(2 * np.pi * week / 13)
+    share, to = {
+        "rise": (0.45 * week / WEEKS, -1),
+        "fall": (0.45 * week / WEEKS, 0),
+        "wave": (0.4 * abs(wave), -1 if wave >= 0 else 0),
+    }.get(kind.split()[-1], (0.0, 0))
+    mixed = (1 - share) * bandit.transitions + share * np.eye(bandit.n_states)[to]
+    return replace(bandit, transitions=mixed)
 
 
 def _any_truth(bandit: Bandit, rng: np.random.Generator) -> FloatArray:
@@ -92,35 +117,49 @@ def _any_truth(bandit: Bandit, rng: np.random.Generator) -> FloatArray:
 def clinic(kind: str, seed: int) -> Run:
     """One clinic, looked at every week."""
     bandit = truth(kind, seed)
-    learner, weeks, claims = _learner(bandit, seed), [], []
-    world = SimulatedWorld(bandit, seed, temperature=TEMPERATURE)
-    moves = doubting = np.empty(0)
-    found = working.NOTHING
+    learner, weeks, signs = _learner(bandit, seed), [], []
+    states = None
     for week in range(1, WEEKS + 1):
+        world = SimulatedWorld(in_season(bandit, kind, week), seed, temperature=TEMPERATURE)
+        world.states = world.states if states is None else states
         weeks.append(_week(learner, world))
+        states = world.states
         rng = np.random.default_rng([seed, week, 2])
-        if week >= working.FIRST_WEEK:
-            moves, doubting = (
-                draws.moves(learner.visits, None, DRAWS, rng, idle) for idle in (0, believed.IDLE)
-            )
-            found = working.effect(working.gains(moves), learner.visits)
-            doubted = working.effect(working.gains(doubting), learner.visits)
-            claims.append(working.known_sign(found, doubted, week) > 0)
-    seen = Seen(*np.array(weeks).transpose(1, 0, 2))
+        seen = effect_of_help.ReportedWeeks(*np.array(weeks).transpose(1, 0, 2))
+        found = effect_of_help.effect_within(seen, bandit.n_states)
+        signs.append(_sign(found.overall, learner, week, rng))
+    moves, doubting = (
+        draws.moves(learner.visits, None, DRAWS, rng, idle)
+        for idle in (0, forecast.NO_EFFECT_PRIOR)
+    )
     held = {
-        "effect of help": _holds(found, _true_effect(bandit, learner.visits)),
-        "by state": _states(bandit, seen),
+        "effect of help": _holds(found.overall, _true_effect(bandit, seen)),
+        "by state": _states(bandit, learner, moves),
         "by lot": _lots(bandit, seen),
     }
-    more, sure, right = _ahead(bandit, learner, moves, doubting, world.states, rng)
-    return Run(np.array(claims), held | more, sure, right)
+    more, sure, right = _ahead(bandit, learner, moves, doubting, states, rng)
+    if kind.endswith(SEASONS):  # what coming weeks are worth depends on the season; gains do not
+        more = {what: held for what, held in more.items() if "over" in what}
+    return Run(np.array(signs), held | more, sure, right)
+
+
+def _sign(
+    found: effect_of_help.Estimate, learner: Dopl, week: int, rng: np.random.Generator
+) -> int:
+    """What the page claims. The draws are skipped where they cannot change it."""
+    sign = effect_of_help.proven_sign(found, found, week)
+    if not sign:
+        return 0
+    drawn = draws.moves(learner.visits, None, DRAWS, rng, forecast.NO_EFFECT_PRIOR)
+    sceptical = effect_of_help.overall_effect(effect_of_help.gains(drawn), learner.visits)
+    return effect_of_help.proven_sign(found, sceptical, week)
 
 
 def _learner(bandit: Bandit, seed: int) -> Dopl:
     learner = Dopl(
         bandit.n_arms, bandit.n_states, bandit.budget, horizon=1, seed=seed, ordered=True
     )
-    learner.by_lot = bandit.budget // 8
+    learner.adapt(learner.present, bandit.budget, by_lot=bandit.budget // 8)
     return learner
 
 
@@ -139,33 +178,38 @@ def _week(learner: Dopl, world: SimulatedWorld) -> tuple[IntArray, ...]:
     return states, helped, after, helped, actions(lots, learner.n_arms)
 
 
-def _holds(found: Estimate, truth: float) -> bool:
+def _holds(found: effect_of_help.Estimate, truth: float) -> bool:
     return found.low <= truth <= found.high
 
 
-def _true_effect(bandit: Bandit, visits: IntArray) -> float:
-    return working.effect(working.gains(bandit.transitions[None]), visits).mean
+def _true_effect(bandit: Bandit, seen: effect_of_help.ReportedWeeks) -> float:
+    """The mean true gain, weighted as least squares within people and weeks weighs it."""
+    gain = effect_of_help.gains(bandit.transitions[None])[0][np.arange(bandit.n_arms), seen.states]
+    weight = np.zeros(seen.states.shape)
+    for state in range(bandit.n_states):
+        helped = seen.helped[None].astype(float)
+        weight += effect_of_help.without_means(helped, seen.states == state)[0][0]
+    return float((weight * seen.helped * gain).sum() / (weight * seen.helped).sum())
 
 
-def _states(bandit: Bandit, seen: Seen) -> float:
-    """In which share of the states the interval holds the mean gain of those it compares."""
-    found = working.with_themselves(seen, bandit.n_states)
-    moves = np.zeros((2, bandit.n_arms, bandit.n_states))
-    arms = np.broadcast_to(np.arange(bandit.n_arms), seen.states.shape)
-    np.add.at(moves, (seen.helped, arms, seen.states), 1)
-    w = moves.prod(axis=0) / np.maximum(moves.sum(axis=0), 1)
-    truth = (w * working.gains(bandit.transitions[None])[0]).sum(axis=0) / np.maximum(
-        w.sum(axis=0), 1e-9
+def _states(bandit: Bandit, learner: Dopl, moves: FloatArray) -> float:
+    """In which share of the states the interval holds the mean gain of all who were seen there."""
+    visits = learner.visits
+    found, truth = (
+        [state.estimate for state in effect_of_help.effect_by_state(gains, visits)]
+        for gains in (effect_of_help.gains(moves), effect_of_help.gains(bandit.transitions[None]))
     )
-    held = (found.low <= truth) & (truth <= found.high)
-    return float(held[~np.isnan(found.gain)].mean())
+    held = [_holds(one, true.mean) for one, true in zip(found, truth, strict=True) if one.known]
+    return float(np.mean(held)) if held else np.nan
 
 
-def _lots(bandit: Bandit, seen: Seen) -> bool:
+def _lots(bandit: Bandit, seen: effect_of_help.ReportedWeeks) -> bool:
     """Whether the interval holds the mean gain of all who could have been drawn."""
-    gain = working.gains(bandit.transitions[None])[0][np.arange(bandit.n_arms), seen.states]
+    gain = effect_of_help.gains(bandit.transitions[None])[0][np.arange(bandit.n_arms), seen.states]
     could = (seen.listed == 0) | (seen.by_lot == 1)
-    return _holds(working.by_lot(seen, bandit.n_states).effect, float(gain[could].mean()))
+    return _holds(
+        effect_of_help.effect_by_lot(seen, bandit.n_states).effect, float(gain[could].mean())
+    )
 
 
 def _ahead(
@@ -178,24 +222,28 @@ def _ahead(
 ) -> tuple[dict[str, float], FloatArray, NDArray[np.bool_]]:
     """Whether worth and who belongs on the next list are as they are said to be."""
     learner.replan()
-    half = np.tile(working.better_half(bandit.n_states).astype(float), (bandit.n_arms, 1))
-    given = (half, learner.priority, states, bandit.budget, rng)
-    worth = believed.worth(believed.ahead(doubting, *given, times=10))
-    truth = believed.ahead(bandit.transitions[None], *given, times=1000)[0]
+    half = np.tile(effect_of_help.better_half(bandit.n_states).astype(float), (bandit.n_arms, 1))
+    given = (half, forecast.policies(learner.priority), states, bandit.budget, rng)
+    worth = forecast.summarise_weeks(forecast.simulate_weeks(doubting, *given, times=10))
+    truth = forecast.simulate_weeks(bandit.transitions[None], *given, times=1000)[0]
     held: dict[str, float] = {
         "worth of the list": _holds(worth.by_list, truth[0]),
-        "worth of chance": _holds(worth.by_chance, truth[1]),
-        "the list over chance": _holds(worth.over_chance, truth[0] - truth[1]),
+        "worth of worst first": _holds(worth.worst_first, truth[1]),
+        "worth of chance": _holds(worth.at_random, truth[2]),
+        "the list over chance": _holds(worth.over_random, truth[0] - truth[2]),
+        "the list over worst first": _holds(worth.over_worst_first, truth[0] - truth[1]),
     }
     listed = learner.activate(states, 0)
     strengths = draws.strengths(learner.belief(), 60, rng)
-    sure = believed.chance(believed.belonging(moves[:60], strengths, states, bandit.budget))
-    really = believed.belonging(
+    sure = forecast.belonging_probability(
+        forecast.best_lists(moves[:60], strengths, states, bandit.budget)
+    )
+    really = forecast.best_lists(
         bandit.transitions[None], bandit.rewards[None] / TEMPERATURE, states, bandit.budget
     )[0, listed]
     if (bandit.transitions[:, :, ACT] == bandit.transitions[:, :, WAIT]).all():
         return held, np.empty(0), np.empty(0, dtype=bool)  # nobody belongs where help does nothing
-    many = believed.how_many(sure[listed])
+    many = forecast.expected_count(sure[listed])
     held["how many belong on the list"] = _holds(many, float(really.sum()))
     return held, sure[listed], really
 

@@ -24,8 +24,8 @@ def pytest_xdist_auto_num_workers() -> int:
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file with our tables, to copy: making them takes longer than most tests."""
-    from dopl_core.studies import service
+    from dopl_core import studies
 
     file = tmp_path_factory.mktemp("template") / "dopl.db"
-    service.open_store(f"sqlite:///{file}").close()
+    studies.open_store(f"sqlite:///{file}").close()
     return str(file)

@@ -1,4 +1,4 @@
-"""Three floors, and imports that point one way: none hides in a function, none in a cycle."""
+"""The architecture: imports point one way, pages are thin, files and functions are short."""
 
 import ast
 from graphlib import CycleError, TopologicalSorter
@@ -7,21 +7,26 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-BASE = {"learning", "environments", "world", "places"}
+BASE = {"learning", "environments", "validation", "world", "paths"}
 MAY_IMPORT = {
     "learning": {"learning"},
-    "places": set(),
-    "environments": {"learning", "places"},
+    "paths": set(),
+    "validation": set(),
+    "environments": {"learning", "paths", "validation"},
     "world": {"learning"},
     "experiments": BASE | {"experiments"},
     "studies": BASE | {"studies"},
     "cli": BASE | {"experiments", "studies"},
 }
+# Packages of dopl_core/studies: each may import itself and those before it.
+PACKAGES = ("model", "store", "replay", "collect", "operate", "exchange", "analysis")
+LAST = ("access", "diagnostics", "cli")
 FILES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in (ROOT / "dopl_core").rglob("*.py")
     if "migrations" not in path.parts
 }
+PAGES = sorted((ROOT / "pages").rglob("*.py"))
 
 
 def imports(path: Path) -> set[str]:
@@ -36,16 +41,30 @@ def imports(path: Path) -> set[str]:
     return {name for name in found if name.split(".")[0] in ("dopl_core", "pages", "streamlit")}
 
 
-def floor(module: str) -> str:
-    return module.split(".")[1] if "." in module else ""
+def part(module: str, depth: int) -> str:
+    """The name at a depth of a dotted module: part("dopl_core.studies.store", 2) is "store"."""
+    names = module.split(".")
+    return names[depth] if len(names) > depth else ""
 
 
 @pytest.mark.parametrize("module", sorted(FILES))
-def test_imports_point_down_the_house(module: str) -> None:
+def test_imports_point_one_way(module: str) -> None:
     for name in imports(FILES[module]):
         assert name.startswith("dopl_core"), f"{module} imports {name}"
-        if floor(module):
-            assert floor(name) in MAY_IMPORT[floor(module)], f"{module} imports {name}"
+        if part(module, 1):
+            assert part(name, 1) in MAY_IMPORT[part(module, 1)], f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("module", sorted(m for m in FILES if m.startswith("dopl_core.studies.")))
+def test_packages_of_studies_import_only_earlier_packages(module: str) -> None:
+    order = (*PACKAGES, *LAST)
+    package = part(module, 2)
+    allowed = order[: order.index(package) + 1]
+    for name in imports(FILES[module]):
+        if name == "dopl_core.studies":
+            assert package in LAST, f"{module} imports the interface of dopl_core.studies"
+        elif name.startswith("dopl_core.studies."):
+            assert part(name, 2) in allowed, f"{module} imports {name}"
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
@@ -56,28 +75,60 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         pytest.fail(f"a cycle: {' -> '.join(error.args[1])}")
 
 
-def test_a_wrong_import_would_be_seen(tmp_path: Path) -> None:
-    """The walk sees imports of modules, of names in them, and those inside functions."""
+def test_the_walk_sees_imports_anywhere_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "any.py"
     file.write_text(
-        "import dopl_core.studies.fold\n"
+        "import dopl_core.studies.store.tables\n"
         "from dopl_core.experiments import sweep\n"
-        "def f():\n    from dopl_core.studies.config import Arm\n    import streamlit\n"
+        "def f():\n    from dopl_core.studies.model.roster import Arm\n    import streamlit\n"
     )
     assert imports(file) == {
-        "dopl_core.studies.fold",
+        "dopl_core.studies.store.tables",
         "dopl_core.experiments.sweep",
-        "dopl_core.studies.config",
+        "dopl_core.studies.model.roster",
         "streamlit",
     }
 
 
-def test_pages_are_thin_and_no_file_is_long() -> None:
-    others = [*(ROOT / "pages").glob("*.py"), *(ROOT / "tests").rglob("*.py")]
-    for path in [*FILES.values(), *others]:
-        lines = len(path.read_text(encoding="utf-8").splitlines())
-        assert lines <= 450, f"{path}: {lines} lines"
-    for path in (ROOT / "pages").glob("*.py"):
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_page_has_no_sql_and_no_maths(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert "sqlalchemy" not in text
+    assert "numpy" not in text
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_page_imports_studies_through_the_interface_only(path: Path) -> None:
+    inside = {name for name in imports(path) if name.startswith("dopl_core.studies.")}
+    assert inside <= {"dopl_core.studies.access"}
+
+
+# What these benchmarks measure or prepare has no place in the interface.
+MEASURED_INSIDE = {
+    "living.py": {"dopl_core.studies.model.log_values", "dopl_core.studies.replay.known_states"},
+    "studies.py": {
+        "dopl_core.studies.store.blobs",
+        "dopl_core.studies.store.tables",
+        "dopl_core.studies.store.transaction",
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "tests" / "benchmarks").glob("*.py")), ids=lambda path: path.name
+)
+def test_a_benchmark_imports_studies_through_the_interface(path: Path) -> None:
+    inside = {name for name in imports(path) if name.startswith("dopl_core.studies.")}
+    allowed = {"dopl_core.studies.access"} | MEASURED_INSIDE.get(path.name, set())
+    assert inside <= allowed
+
+
+def test_no_file_is_longer_than_400_lines_and_no_function_than_50() -> None:
+    """Ruff refuses functions of a complexity over 15 (pyproject.toml)."""
+    for path in [*FILES.values(), *PAGES, *(ROOT / "tests").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
-        assert "sqlalchemy" not in text, f"{path}: pages know no SQL"
-        assert "numpy" not in text, f"{path}: pages do no maths"
+        assert len(text.splitlines()) <= 400, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and "tests" not in path.parts:
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                assert lines <= 50, f"{path}: {node.name} has {lines} lines"

@@ -1,12 +1,14 @@
 """The real app on a free port with a database of its own, for browser tests and benchmarks."""
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,14 +24,24 @@ CHROMIUM_FLAGS = [
 ]
 
 
+def _free_port() -> int:
+    """A port that nothing listens on, below those that outgoing connections are given.
+
+    One of these could be taken again before the server has it.
+    """
+    while True:
+        port = secrets.choice(range(10_000, 32_000))
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+
+
 class Server:
     """`streamlit run` in a folder for its data; can be killed and started again."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder, self.options = folder, options
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = _free_port()
         self.url = f"http://localhost:{self.port}"
         self.environment = os.environ | {
             "DOPL_DATABASE_URL": f"sqlite:///{folder / 'dopl.db'}",

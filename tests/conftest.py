@@ -1,12 +1,17 @@
 """How many tests run at once, and where their files are."""
 
 import os
+import sys
 
 import hypothesis
 import pytest
 from memory import folder_in_memory
 
 import dopl_core  # noqa: F401  linear algebra in one thread: before any test imports NumPy
+
+# Tests start hundreds of processes: let these compile the modules once, not each anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 hypothesis.settings.register_profile("dopl", deadline=None)  # a busy machine is no failure
 hypothesis.settings.load_profile("dopl")

@@ -23,6 +23,7 @@ threads and processes at once. Nothing here knows of a web page.
     observe(store, study, {"p1": "Low", "p2": None}, helped=["p1"], week=3)   # None: unknown
     read_draft(store, study, 3); change_draft(...)        # a report that is being written
     correct(store, study, 2, {"p1": "High"})              # correct the report of week 2
+    undo_report(store, study, 3)                          # the latest report; its list is back
     join(store, study, [Arm(...)]); leave(store, study, ["p2"]); change_settings(store, study, ...)
     exclude(store, study, "Ann"); include(...)            # whether the next plan counts her answers
     close_duels(store, study)                             # do not wait for missing answers
@@ -171,6 +172,7 @@ from dopl_core.studies.operate.roster_changes import (
     leave,
     update_people,
 )
+from dopl_core.studies.operate.undone_reports import LastReport, last_report, undo_report
 from dopl_core.studies.replay.learner_from_log import load_learner
 from dopl_core.studies.store.database import Store, open_store
 

@@ -37,7 +37,7 @@ def answers(
     else:
         with read_study(store, study) as reader:
             shown = list(log_reader.read_impressions(reader.connection, study, annotator))
-            config = reader.config
+            config = reader.next_config
     rows = list(bundle_csv.duel_rows(study, config, shown))
     frame = pd.DataFrame(rows, columns=list(bundle_csv.DUELS))
     for column in ("shown_at", "answered_at"):

@@ -346,11 +346,14 @@ def _ask(tx: StudyTransaction, person: _Person, impression: int, duel: DuelRow) 
 def sides_of(reader: StudyReader, duel: DuelRow | ImpressionRow) -> tuple[Side, Side]:
     """What was known of the two sides of a duel when it was asked."""
     known: Mapping[str, dict[str, str]] = {}
-    if reader.config.world == "observed":
+    config = reader.config
+    if config.world == "observed":
         known = reader.reported_columns(duel.episode, duel.epoch)
+    if max(duel.left_arm, duel.right_arm) >= config.n_arms:  # asked before a report was undone
+        config = reader.next_config
     return (
-        side_of(reader.config, duel.left_arm, duel.left_state, known),
-        side_of(reader.config, duel.right_arm, duel.right_state, known),
+        side_of(config, duel.left_arm, duel.left_state, known),
+        side_of(config, duel.right_arm, duel.right_state, known),
     )
 
 

@@ -146,7 +146,7 @@ def flags(store: Store, study: str) -> "pd.DataFrame":
     import pandas as pd
 
     with read_study(store, study) as reader:
-        config = reader.config
+        config = reader.next_config
         query = (
             sa.select(_e.at, _e.annotator, _e.body, _d.left_arm, _d.right_arm)
             .join_from(tables.events, tables.duels, _e.duel == _d.id)

@@ -232,8 +232,9 @@ def _mark(
         return  # nothing that its plans depend on was removed
     elif isinstance(body, bodies.Observed):
         body.report = ""
-        if body.about:
-            body.about = about.of_report(reported[body.episode, body.epoch])
+        if body.about:  # the epoch of a report that was undone may be gone
+            epoch = reported.get((body.episode, body.epoch))
+            body.about = "" if epoch is None else about.of_report(epoch)
     body.arithmetic = NAMES_REMOVED
 
 
@@ -268,7 +269,7 @@ def _add_answers(body: bodies.AnswersAdded, names: _Names) -> None:
     body.answers = past_answers.renamed(body.answers, names.annotators, names.arms)
 
 
-def _join_arms(body: bodies.ArmsJoined, names: _Names) -> None:
+def _join_arms(body: bodies.ArmsJoined | bodies.ReportUndone, names: _Names) -> None:
     body.arms = [asdict(_arm(arm, names)) for arm in read_arms(body.arms)]
 
 
@@ -290,6 +291,7 @@ _IN_BODY: dict[str, Callable[[Any, _Names], None]] = {
     "answers_added": _add_answers,
     "arms_joined": _join_arms,
     "arms_left": _leave,
+    "report_undone": _join_arms,
     "photos_added": _add_photos,
 }
 _COMPUTED = ("made", "planned", "observed")

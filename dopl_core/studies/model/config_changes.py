@@ -16,6 +16,7 @@ from dopl_core.studies.model.event_bodies import (
     ArmsJoined,
     ArmsLeft,
     HistoryAdded,
+    ReportUndone,
     SettingsChanged,
 )
 from dopl_core.studies.model.past_records import ids_in
@@ -36,7 +37,7 @@ def _change_settings(draft: Draft, body: SettingsChanged) -> None:
     draft.settings |= body.settings
 
 
-def _join(draft: Draft, body: ArmsJoined) -> None:
+def _join(draft: Draft, body: ArmsJoined | ReportUndone) -> None:
     """Arms that come back keep their number; new ones come last."""
     new = {arm.id: arm for arm in read_arms(body.arms)}
     known = {arm.id for arm in draft.arms}
@@ -64,6 +65,7 @@ CHANGES: dict[str, Callable[[Draft, Any], None]] = {
     "arms_joined": _join,
     "arms_left": _leave,
     "history_added": _add_history,
+    "report_undone": _join,  # newcomers are as they were before the report
 }
 
 Change = tuple[str, Struct]  # the kind of the event, and its body

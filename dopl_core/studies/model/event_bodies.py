@@ -78,6 +78,19 @@ class Corrected(Struct):
     helped: dict[str, tuple[int, int]]
 
 
+class ReportUndone(Struct, omit_defaults=True):
+    """The latest report was undone, and its week is open again.
+
+    since: the number of the report's event. From there on, the report, plans, lists and changes of
+        lists do not count any more, nor do corrections of this week and of later ones
+    arms: newcomers whose states the report said, as they were before it
+    """
+
+    week: int
+    since: int
+    arms: list[dict[str, Any]] = []
+
+
 class HistoryAdded(Struct):
     """Past records as CSV text; moves: how many moves they hold."""
 
@@ -154,6 +167,8 @@ class Listed(Struct, omit_defaults=True):
 
     by_answers: how many places, without those by lot, the answers since the last plan changed;
         None if there are no answers
+    first_duel: the number of its first duel; not 0 where the week had a list before, which was
+        made after a report that was undone
     """
 
     week: int
@@ -161,6 +176,7 @@ class Listed(Struct, omit_defaults=True):
     empty: int = 0
     by_answers: int | None = None
     about: str = ""
+    first_duel: int = 0
 
 
 class ListChanged(Struct):

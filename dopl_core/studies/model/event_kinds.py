@@ -52,6 +52,7 @@ KINDS: dict[str, Kind] = {
     "list_changed": Kind(Progress.change_list, bodies.ListChanged),
     "observed": Kind(Progress.finish_epoch, bodies.Observed),
     "corrected": Kind(Progress.correct, bodies.Corrected),
+    "report_undone": Kind(Progress.change_config, bodies.ReportUndone),
     "planned": Kind(Progress.begin_episode, bodies.Planned),
     "history_added": Kind(Progress.add_history, bodies.HistoryAdded),
     "answers_added": Kind(Progress.add_answers, bodies.AnswersAdded),
@@ -67,6 +68,7 @@ EFFECTIVE = tuple(kind for kind, one in KINDS.items() if one.effect)
 SAID = ("answered", "undone")  # events that change what was answered
 COUNTED = (*SAID, "answers_added")  # events whose answers a snapshot holds
 REVISIONS = ("corrected", "list_changed")  # events that change epochs as they were recorded
+UNDOABLE = ("observed", "planned", "listed", *REVISIONS)  # events that end with their report
 TRUST = ("person_excluded", "person_included")
 assert set(EFFECTIVE) >= CHANGES.keys()  # noqa: S101
 
@@ -93,14 +95,36 @@ def read_body(kind: str, body: str | None) -> Any:
         raise LogError(f"{kind}: the body is not JSON: {error}") from None
 
 
-def in_plan_order(events: Iterable[Event]) -> list[tuple[int, Event]]:
-    """Events with their numbers, each plan right after the last event that it knows of.
+Numbered = tuple[int, Event]  # an event and its number in the log, from 1
+
+
+def standing(events: Iterable[Numbered]) -> list[Numbered]:
+    """The events that count, in order: without what undone reports had led to.
+
+    All other events count, answers that came after an undone report too.
+    """
+    found = list(events)
+    undone = [(body_of(event), seq) for seq, event in found if event.kind == "report_undone"]
+    return [(seq, event) for seq, event in found if not _is_undone(seq, event, undone)]
+
+
+def _is_undone(seq: int, event: Event, undone: list[tuple[bodies.ReportUndone, int]]) -> bool:
+    """undone: with the number of each event that undid a report"""
+    return event.kind in UNDOABLE and any(
+        body.since <= seq < until
+        and (event.kind != "corrected" or body_of(event).week >= body.week)
+        for body, until in undone
+    )
+
+
+def in_plan_order(events: Iterable[Event]) -> list[Numbered]:
+    """The events that count, with their numbers, each plan after the last event that it knows of.
 
     Answers that came while a plan was being made stand before it in the log and count after it.
     """
-    order: list[tuple[int, Event]] = []
-    for seq, event in enumerate(events, start=1):
-        late: list[tuple[int, Event]] = []
+    order: list[Numbered] = []
+    for seq, event in standing(enumerate(events, start=1)):
+        late: list[Numbered] = []
         if event.kind == "planned":
             heard = body_of(event).heard
             while order and heard is not None and order[-1][0] > heard:

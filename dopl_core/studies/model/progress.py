@@ -77,11 +77,16 @@ class Progress:
         self._waiting: list[tuple[tuple[int, int, int, int], float, int, int]] = []
 
     def count(self) -> None:
-        """Hand the answers read so far to the learner, all at once."""
-        if self._waiting:
-            sides, credit, times, who = zip(*self._waiting, strict=True)
-            self.learner.count_duels(sides, credit, times, who)
-            self._waiting = []
+        """Hand the answers read so far to the learner, all at once.
+
+        Answers about arms that the learner does not know yet wait for the next plan: they were
+        given after a report that was undone.
+        """
+        most = self.learner.n_arms
+        known = [one for one in self._waiting if max(one[0][0], one[0][2]) < most]
+        if known:
+            self.learner.count_duels(*zip(*known, strict=True))
+            self._waiting = [one for one in self._waiting if max(one[0][0], one[0][2]) >= most]
         out = {self.annotators[name] for name in self.excluded if name in self.annotators}
         self.learner.counts.exclude(out)
 
@@ -133,6 +138,7 @@ class Progress:
         """A plan was made with all changes so far; its first epoch opens."""
         self.count()
         adapt(self.learner, self.config, self.epochs)
+        self.count()
         self._watch.planned(self, body)
         self.planned_with = self.config
         self._next_epoch()

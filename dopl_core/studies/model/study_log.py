@@ -6,6 +6,7 @@ one again.
 
 import hashlib
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,14 +16,22 @@ from dopl_core.learning.bandit import Arrays
 from dopl_core.studies.model.config_changes import CHANGES, Change, changed
 from dopl_core.studies.model.corrections import corrected
 from dopl_core.studies.model.event_bodies import Corrected
-from dopl_core.studies.model.event_kinds import EFFECTIVE, REVISIONS, body_of
+from dopl_core.studies.model.event_kinds import (
+    EFFECTIVE,
+    REVISIONS,
+    Numbered,
+    body_of,
+    standing,
+)
 from dopl_core.studies.model.log_values import (
     Epoch,
     Event,
     Impression,
     Person,
+    Place,
     PlanMade,
     QueuedDuel,
+    week_of,
 )
 from dopl_core.studies.model.past_answers import annotators_in
 from dopl_core.studies.model.study_config import StudyConfig
@@ -76,6 +85,25 @@ class StudyLog:
         return max((n for n, e in enumerate(self.events, 1) if e.kind in EFFECTIVE), default=0)
 
     @cached_property
+    def standing(self) -> list[Numbered]:
+        """The events that count, with their numbers: without what undone reports had led to."""
+        return standing(enumerate(self.events, start=1))
+
+    @cached_property
+    def first_duels(self) -> dict[int, int]:
+        """By week, the number of the first duel that its list asks.
+
+        Duels with smaller numbers were asked after a report that was undone.
+        """
+        counts = {seq for seq, _ in self.standing}
+        listed = ((n, body_of(e)) for n, e in enumerate(self.events, 1) if e.kind == "listed")
+        return {body.week: body.first_duel if n in counts else sys.maxsize for n, body in listed}
+
+    def was_undone(self, duel: Place) -> bool:
+        """Whether a duel was asked after a report that was undone."""
+        return duel[2] < self.first_duels.get(week_of(self.config, *duel[:2]), 0)
+
+    @cached_property
     def all_changes(self) -> list[Change]:
         """The changes of the configuration, in order."""
         return changes_in(self.events)
@@ -87,13 +115,13 @@ class StudyLog:
     @property
     def in_force(self) -> int:
         """How many changes the last plan was made with."""
-        last = max((n for n, e in enumerate(self.events) if e.kind == "planned"), default=0)
-        return sum(event.kind in CHANGES for event in self.events[:last])
+        last = max((seq for seq, e in self.standing if e.kind == "planned"), default=1)
+        return sum(event.kind in CHANGES for event in self.events[: last - 1])
 
     @cached_property
     def configs(self) -> dict[int, StudyConfig]:
         """The configuration that each plan was made with."""
-        return configs_of_plans(self.config, self.events)
+        return configs_of_plans(self.config, (event for _, event in self.standing))
 
     @cached_property
     def now(self) -> StudyConfig:
@@ -115,12 +143,12 @@ class StudyLog:
     @cached_property
     def corrections(self) -> list[tuple[int, Corrected]]:
         """When, and what was corrected, in order."""
-        return [(e.at, body_of(e)) for e in self.events if e.kind == "corrected"]
+        return [(e.at, body_of(e)) for _, e in self.standing if e.kind == "corrected"]
 
     @cached_property
     def known_epochs(self) -> list[Epoch]:
         """The epochs as corrected by now, with the lists as owners changed them."""
-        bodies = (body_of(event) for event in self.events if event.kind in REVISIONS)
+        bodies = (body_of(event) for _, event in self.standing if event.kind in REVISIONS)
         return corrected(self.epochs, bodies, self.coming)
 
 

@@ -7,7 +7,6 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-import sqlalchemy as sa
 from msgspec import structs
 from scipy.special import ndtr
 
@@ -15,8 +14,8 @@ from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, IntArray
 from dopl_core.learning.learner import Learner
 from dopl_core.studies.model import event_bodies as bodies
 from dopl_core.studies.model.event_bodies import ListChanged, ListEntry
-from dopl_core.studies.model.event_kinds import read_body
-from dopl_core.studies.model.log_values import Epoch, state_label
+from dopl_core.studies.model.event_kinds import body_of
+from dopl_core.studies.model.log_values import Epoch, Event, state_label
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.model.study_log import StudyLog
 from dopl_core.studies.operate.known_effects import (
@@ -28,7 +27,6 @@ from dopl_core.studies.operate.known_effects import (
 )
 from dopl_core.studies.replay.episode import in_line
 from dopl_core.studies.replay.known_states import last_seen, likely_states
-from dopl_core.studies.store import tables
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.study_reader import read_study
 
@@ -169,24 +167,20 @@ def read_lists(store: Store, study: str, last: int | None = None) -> list[WeekLi
     """
     with read_study(store, study) as reader:
         config, epochs = reader.next_config, reader.epochs
-        e = tables.events.c
-        query = sa.select(e.seq).where(e.study == study, e.kind == "listed")
-        made = reader.connection.execute(query.order_by(e.seq.desc()).limit(last)).scalars().all()
-        query = sa.select(e.at, e.kind, e.body).where(e.study == study, e.kind.in_(_KINDS))
-        since = query.where(e.seq >= min(made, default=0)).order_by(e.seq)
-        events = reader.connection.execute(since).all()
-    return list(_week_lists(config, epochs, events))
+        made = [seq for seq, _ in reader.standing("listed", bodies=False)][-(last or 0) :]
+        found = reader.standing(*_KINDS, after=min(made, default=1) - 1)
+    return list(_week_lists(config, epochs, (event for _, event in found)))
 
 
 def _week_lists(
-    config: StudyConfig, epochs: Sequence[Epoch], events: Iterable[tuple[int, str, str | None]]
+    config: StudyConfig, epochs: Sequence[Epoch], events: Iterable[Event]
 ) -> Iterator[WeekList]:
-    """The lists of the weeks that events are about; events: time, kind and body, in order."""
+    """The lists of the weeks that events are about."""
     made: dict[int, tuple[int, bodies.Listed, list[ListChanged]]] = {}
-    for at, kind, text in events:
-        body = read_body(kind, text)
-        if kind == "listed":
-            made[body.week] = (at, body, [])
+    for event in events:
+        body = body_of(event)
+        if event.kind == "listed":
+            made[body.week] = (event.at, body, [])
         else:
             made[body.week][2].append(body)
     labels = tuple(state.label for state in config.states)
@@ -290,7 +284,7 @@ EVERY_LIST = (
 def every_list(log: StudyLog) -> Iterator[tuple[str | int | None, ...]]:
     """All lists of a study, and people helped without being listed; helped is empty until known."""
     config, epochs = log.coming, log.known_epochs
-    events = ((e.at, e.kind, e.body) for e in log.events if e.kind in _KINDS)
+    events = (event for _, event in log.standing if event.kind in _KINDS)
     made = {week.week: week for week in _week_lists(config, epochs, events)}
     for number, epoch in enumerate(epochs, start=1):
         known, week = epoch.next_states is not None, made.get(number)

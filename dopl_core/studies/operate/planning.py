@@ -17,7 +17,7 @@ from dopl_core.learning.bandit import IntArray
 from dopl_core.learning.learner import Learner
 from dopl_core.studies.collect import duels
 from dopl_core.studies.model.event_bodies import DuelsClosed, Listed, Observed, Planned
-from dopl_core.studies.model.event_kinds import EFFECTIVE, SAID, read_body
+from dopl_core.studies.model.event_kinds import EFFECTIVE, SAID, body_of
 from dopl_core.studies.model.log_values import Epoch, PlanMade
 from dopl_core.studies.model.outcomes import LEARNT
 from dopl_core.studies.operate import help_lists
@@ -93,13 +93,15 @@ class MadePlan:
 def _make_plan(store: Store, study: str, tell: Callable[[str], None]) -> MadePlan:
     """The next plan from the log as it is."""
     with read_study(store, study) as reader:
-        learner = learner_from_log.learner_now(reader)
+        progress = learner_from_log.progress_now(reader)
+        learner = progress.learner
         config, epochs, seq = reader.next_config, reader.epochs, reader.row.seq
         before = reader.config if reader.row.episode else None
         cold = before is not None and not _made_here(reader)
         answered = not cold and round(learner.counts.total()) != _answers_before(reader)
     learner.tell = tell
-    episode = begin(config, learner, coming_states(config, epochs, before), epochs, cold=cold)
+    states = coming_states(config, epochs, before)
+    episode = begin(config, learner, states, epochs, cold=cold, count=progress.count)
     by_answers = None
     if answered and config.world == "observed":
         by_answers = places_by_answers(config, learner, episode.epochs[0], epochs)
@@ -115,10 +117,8 @@ def _answers_before(reader: StudyReader) -> int:
 
 def _made_here(reader: StudyReader) -> bool:
     """Whether the present maths, on this machine, made the last plan."""
-    e = tables.events.c
-    query = sa.select(e.body).where(e.study == reader.id, e.kind == "planned")
-    last = reader.connection.execute(query.order_by(e.seq.desc()).limit(1)).scalar_one()
-    return is_present(read_body("planned", last))
+    _, last = reader.standing("planned")[-1]
+    return is_present(body_of(last))
 
 
 def _still_holds(tx: StudyTransaction, made: MadePlan) -> bool:
@@ -181,8 +181,9 @@ def commit_plan(tx: StudyTransaction, made: MadePlan) -> None:
     """Write a plan, its epochs and its duels, and begin its episode."""
     plan, learner = made.row, made.episode.learner
     p = tables.plans.c
-    last = sa.and_(p.study == tx.id, p.plan == tx.row.episode)
-    tx.connection.execute(sa.update(tables.plans).where(last).values(arrays=None))
+    old = tx.row.episode - (tx.config.world == "observed")  # a report may be undone
+    where = sa.and_(p.study == tx.id, p.plan == old)
+    tx.connection.execute(sa.update(tables.plans).where(where).values(arrays=None))
     inserts.insert(tx.connection, tables.plans, [plan | {"study": tx.id, "made_at": tx.now}])
     row = tx.row
     row.episode, row.epoch, row.asked, row.given = plan["plan"], 0, 0, 0
@@ -216,23 +217,35 @@ def _open_epochs(
     inserts.insert(tx.connection, tables.epochs, [inserts.epoch(tx.id, e) for e in opened])
     for epoch in opened:
         assert epoch.duels is not None  # noqa: S101
-        tx.row.asked += ask(tx, (epoch.episode, epoch.epoch), epoch.duels, "policy")
+        place = (epoch.episode, epoch.epoch)
+        first = _first_free(tx, place)
+        tx.row.asked += ask(tx, place, epoch.duels, "policy", first)
         if epoch.next_states is None:
             # Later in an episode the learner has its plan only, so its moves come from the log.
             seen = learner_from_log.learner_now(tx) if epoch.epoch else learner
             entries = help_lists.reasons(tx.config, learner, epoch, before, seen.visits)
             empty = tx.config.budget - len(epoch.arms)
             about_it = about.of_list(epoch)
-            tx.append("listed", Listed(tx.week, entries, empty, by_answers, about_it))
+            tx.append("listed", Listed(tx.week, entries, empty, by_answers, about_it, first))
         else:
             _append_observed(tx, "simulated", epoch)
 
 
-def ask(tx: StudyTransaction, place: tuple[int, int], pairs: IntArray, purpose: str) -> int:
-    """Put duels [D, 4] into the queue; how many answers they ask for."""
+def _first_free(tx: StudyTransaction, place: tuple[int, int]) -> int:
+    """The first free number of a duel in an epoch; not 0 after a report that was undone."""
+    d = tables.duels.c
+    here = sa.and_(d.study == tx.id, d.episode == place[0], d.epoch == place[1])
+    last = tx.connection.execute(sa.select(sa.func.max(d.number)).where(here)).scalar()
+    return 0 if last is None else last + 1
+
+
+def ask(
+    tx: StudyTransaction, place: tuple[int, int], pairs: IntArray, purpose: str, first: int = 0
+) -> int:
+    """Put duels [D, 4] into the queue, numbered from `first`; how many answers they ask for."""
     asked = [
         inserts.duel(tx.id, (*place, number), purpose, sides, tx.config.ratings)
-        for number, sides in enumerate(pairs.tolist())
+        for number, sides in enumerate(pairs.tolist(), start=first)
     ]
     inserts.insert(tx.connection, tables.duels, asked)
     return sum(row["ratings"] for row in asked)

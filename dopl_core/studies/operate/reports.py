@@ -6,19 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
-import sqlalchemy as sa
 
 from dopl_core.learning.bandit import UNKNOWN, IntArray
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.event_bodies import ArmsJoined, Corrected
-from dopl_core.studies.model.event_kinds import read_body
+from dopl_core.studies.model.event_kinds import body_of
 from dopl_core.studies.model.log_values import Epoch, state_label, state_number
 from dopl_core.studies.model.names import check_text
 from dopl_core.studies.model.study_config import Arm, StudyConfig
 from dopl_core.studies.operate.drafts import discard_draft
 from dopl_core.studies.operate.planning import move_on
 from dopl_core.studies.replay.known_states import first_states
-from dopl_core.studies.store import tables
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.study_reader import StudyReader, read_study
 from dopl_core.studies.store.transaction import StudyTransaction, write_study
@@ -132,10 +130,8 @@ def _digest(
 
 
 def _last_digest(reader: StudyReader) -> str | None:
-    e = tables.events.c
-    query = sa.select(e.body).where(e.study == reader.id, e.kind == "observed")
-    body = reader.connection.execute(query.order_by(e.seq.desc()).limit(1)).scalar()
-    return None if body is None else read_body("observed", body).report
+    reports = reader.standing("observed")
+    return str(body_of(reports[-1][1]).report) if reports else None
 
 
 def _check_week(tx: StudyTransaction, week: int | None) -> None:

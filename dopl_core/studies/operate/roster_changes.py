@@ -23,7 +23,7 @@ def leave(store: Store, study: str, ids: Iterable[str]) -> None:
     """Arms leave: no duel asks about them any more, and no list has them."""
     going = list(ids)
     with write_study(store, study) as tx:
-        _withdraw(tx, going)
+        withdraw_people(tx, going)
         _change(tx, leaving(tx.next_config, going))
 
 
@@ -44,14 +44,14 @@ def update_people(
                 f"{len(going)} of {len(here)} people are missing in the file and would leave: "
                 "check that it is the right file, then add --yes; nothing was changed"
             )
-        _withdraw(tx, going)
+        withdraw_people(tx, going)
         changes = [joining(config, coming)] if coming else []
         changes += [leaving(config, going)] if going else []
         _change(tx, *changes)
     return len(coming), len(going)
 
 
-def _withdraw(tx: StudyTransaction, ids: Iterable[str]) -> None:
+def withdraw_people(tx: StudyTransaction, ids: Iterable[str]) -> None:
     """Ask no open duel about these arms; some may join with the next plan only."""
     numbers = {arm.id: number for number, arm in enumerate(tx.config.arms)}
     known = [numbers[arm] for arm in ids if arm in numbers]

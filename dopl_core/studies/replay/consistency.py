@@ -1,17 +1,18 @@
 """Whether a study log fits together, checked before it is played; names places as bundles do."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from dopl_core.studies.model.errors import LogError
-from dopl_core.studies.model.event_bodies import Joined, ListChanged, Listed, Planned
+from dopl_core.studies.model.event_bodies import Joined, ListChanged, Listed, Observed, Planned
 from dopl_core.studies.model.event_kinds import (
     EFFECTIVE,
     KINDS,
     SAID,
     TRUST,
+    Numbered,
     body_of,
     in_plan_order,
 )
@@ -24,6 +25,7 @@ from dopl_core.studies.store import about
 def check(log: StudyLog) -> None:
     """Refuse a log whose parts contradict each other."""
     _check_events(log)
+    _check_undone_reports(log)
     _check_plans_know_enough(log)
     _check_past_records(log)
     _check_lists(log)
@@ -41,7 +43,16 @@ def check(log: StudyLog) -> None:
 
 def _rows(log: StudyLog, *kinds: str) -> Iterator[tuple[str, int, Event]]:
     """Events of some kinds, or all, with their place in a bundle and their number."""
-    for seq, event in enumerate(log.events, start=1):
+    yield from _placed(enumerate(log.events, start=1), kinds)
+
+
+def _standing(log: StudyLog, *kinds: str) -> Iterator[tuple[str, int, Event]]:
+    """The same, without what undone reports had led to."""
+    yield from _placed(log.standing, kinds)
+
+
+def _placed(events: Iterable[Numbered], kinds: tuple[str, ...]) -> Iterator[tuple[str, int, Event]]:
+    for seq, event in events:
         if not kinds or event.kind in kinds:
             yield f"events.csv row {seq + 1}", seq, event
 
@@ -60,6 +71,21 @@ def _check_events(log: StudyLog) -> None:
             body_of(event)
         except LogError as error:
             raise LogError(f"{where}: {error}") from None
+
+
+def _check_undone_reports(log: StudyLog) -> None:
+    """Only the latest report of an owner is undone."""
+    reports: list[int] = []
+    for where, seq, event in _rows(log, "observed", "report_undone"):
+        body = body_of(event)
+        if isinstance(body, Observed):
+            reports.append(seq)
+            continue
+        if log.config.world != "observed" or (body.since, body.week) != (
+            reports.pop() if reports else 0,
+            len(reports) + 1,
+        ):
+            raise LogError(f"{where}: the report of week {body.week} is not the latest one")
 
 
 def _check_plans_know_enough(log: StudyLog) -> None:
@@ -88,7 +114,7 @@ def _check_past_records(log: StudyLog) -> None:
 
 def _check_lists(log: StudyLog) -> None:
     """A list is of a week that there is, and of arms that were there."""
-    for where, _, event in _rows(log, "listed", "list_changed"):
+    for where, _, event in _standing(log, "listed", "list_changed"):
         body: Listed | ListChanged = body_of(event)
         if not 1 <= body.week <= len(log.epochs):
             raise LogError(f"{where}: a list of week {body.week}, which transitions.csv lacks")
@@ -167,7 +193,7 @@ def _check_impressions(log: StudyLog) -> None:
         if sides.setdefault(key, shown.sides) != shown.sides:
             raise LogError(f"{where}: the duel has other sides than before")
         _check_purpose(where, shown, log)
-        if shown.place[0]:
+        if shown.place[0] and not log.was_undone(shown.place):
             _check_sides(where, shown, epochs.get(shown.place[:2]), log)
         if shown.outcome != "undone":
             if (*key, shown.annotator) in people:
@@ -247,7 +273,7 @@ def _check_about(log: StudyLog) -> None:
     """What events are about is what it was when they were written, by the digests they carry."""
     plans = iter(log.plans)
     epochs = {(epoch.episode, epoch.epoch): epoch for epoch in log.epochs}
-    for where, _, event in _rows(log, *_ABOUT):
+    for where, _, event in _standing(log, *_ABOUT):
         body = body_of(event)
         if event.impression is not None:
             found = about.of_impression(event.kind, log.impressions[event.impression])

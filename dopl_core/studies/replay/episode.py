@@ -1,6 +1,6 @@
 """What one plan leads to, without a database: its epochs, their duels, and its value."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -34,15 +34,18 @@ def begin(
     epochs: Sequence[Epoch] = (),
     *,
     cold: bool = False,
+    count: Callable[[], None] = lambda: None,
 ) -> Episode:
     """Plan, and open the first epoch from `states`; a simulated world plays all epochs at once.
 
     epochs: all before, as corrected by now;  cold: do not start from the numbers of the last plan
+    count: counts answers about arms that the learner did not know before, see Progress.count
     """
     before = None if learner.plan is None else learner.plan.index > 0.5
     if cold:
         learner.forget_plan()
     adapt(learner, config, epochs)
+    count()
     started = perf_counter()
     learner.replan()
     seconds = perf_counter() - started

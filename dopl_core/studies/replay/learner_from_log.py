@@ -36,6 +36,11 @@ def load_learner(store: Store, study: str) -> Learner:
 
 def learner_now(reader: StudyReader) -> Learner:
     """The learner of a study that is being read."""
+    return progress_now(reader).learner
+
+
+def progress_now(reader: StudyReader) -> Progress:
+    """The fold of the log of a study that is being read."""
     snapshot = _read_snapshot(reader)
     seq = 0 if snapshot is None else snapshot.seq
     events, shown = effective_events(reader.connection, reader.id, seq)
@@ -48,7 +53,7 @@ def learner_now(reader: StudyReader) -> Learner:
     if reader.row.episode:
         progress.learner.restore(progress.learner.state() | _plan_arrays(reader))
     progress.count()
-    return progress.learner
+    return progress
 
 
 def planned(reader: StudyReader) -> Learner:
@@ -56,6 +61,20 @@ def planned(reader: StudyReader) -> Learner:
     if reader.row.episode == 0:
         return learner_of(reader.config)
     return planned_learner(reader.config, _plan_arrays(reader))
+
+
+@slowly()
+def keep_plan(store: Store, study: str) -> None:
+    """Keep the arrays of the last plan again, if they are lost: computing them takes long."""
+    with read_study(store, study) as reader:
+        if not reader.row.episode or last_arrays(reader) is not None:
+            return
+        plan, arrays = reader.row.episode, _plan_arrays(reader)
+    p = tables.plans.c
+    with store.write() as connection:
+        lost = sa.and_(p.study == study, p.plan == plan, p.arrays.is_(None))
+        found = {"arrays": pack(arrays), "digest": digest(arrays)}
+        connection.execute(sa.update(tables.plans).where(lost).values(found))
 
 
 def _plan_arrays(reader: StudyReader) -> Arrays:

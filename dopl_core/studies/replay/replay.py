@@ -25,7 +25,7 @@ from dopl_core.studies.model.event_bodies import (
 )
 from dopl_core.studies.model.event_kinds import apply, body_of, in_plan_order
 from dopl_core.studies.model.factories import world_of
-from dopl_core.studies.model.log_values import Epoch, PlanMade, Shown
+from dopl_core.studies.model.log_values import Epoch, PlanMade, Shown, week_of
 from dopl_core.studies.model.outcomes import LEARNT
 from dopl_core.studies.model.progress import Progress, Watch
 from dopl_core.studies.model.study_log import StudyLog
@@ -182,7 +182,10 @@ class _Recompute(Watch):
     def _check_asked(self, shown: Shown) -> None:
         episode, epoch, number = shown.place
         asked = self.asked.get((episode, epoch))
-        if asked is not None and asked[number : number + 1].tolist() != [list(shown.sides)]:
+        if asked is None or self.log.was_undone(shown.place):
+            return
+        number -= self.log.first_duels.get(week_of(self.log.config, episode, epoch), 0)
+        if asked[number : number + 1].tolist() != [list(shown.sides)]:
             raise ReplayError(f"episode, epoch, duel {shown.place}: another pair would be asked")
 
     def check_complete(self, progress: Progress) -> None:

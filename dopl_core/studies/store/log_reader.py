@@ -7,7 +7,7 @@ from sqlalchemy.engine import Connection
 
 from dopl_core.learning.bandit import Arrays
 from dopl_core.studies.model.errors import LogError
-from dopl_core.studies.model.event_kinds import COUNTED, EFFECTIVE, read_body
+from dopl_core.studies.model.event_kinds import COUNTED, EFFECTIVE, read_body, standing
 from dopl_core.studies.model.log_values import (
     Event,
     Impression,
@@ -142,7 +142,7 @@ def _read_events(connection: Connection, study: str) -> list[Event]:
 def effective_events(
     connection: Connection, study: str, answers_after: int = 0
 ) -> tuple[list[Event], Mapping[int, Shown]]:
-    """Events that have an effect, and what those about impressions are about, by its id.
+    """Events that count and have an effect, and the impressions they are about, by id.
 
     answers_after: leaves out answers up to this event, which a snapshot has counted
     """
@@ -150,7 +150,7 @@ def effective_events(
     sides = (d.left_arm, d.left_state, d.right_arm, d.right_state)
     query = (
         sa.select(
-            *(e.at, e.kind, e.annotator, e.impression, e.outcome, e.body),
+            *(e.seq, e.at, e.kind, e.annotator, e.impression, e.outcome, e.body),
             *(d.episode, d.epoch, d.number, d.purpose, *sides),
         )
         .join_from(tables.events, tables.duels, e.duel == d.id, isouter=True)
@@ -158,14 +158,14 @@ def effective_events(
         .where(sa.or_(e.kind.not_in(COUNTED), e.seq > answers_after))
         .order_by(e.seq)
     )
-    events: list[Event] = []
+    events: list[tuple[int, Event]] = []
     shown: dict[int, Shown] = {}
-    for at, kind, annotator, impression, outcome, body, *duel in connection.execute(query):
-        events.append(Event(at, kind, annotator, impression, outcome, body))
+    for seq, at, kind, annotator, impression, outcome, body, *duel in connection.execute(query):
+        events.append((seq, Event(at, kind, annotator, impression, outcome, body)))
         if impression is not None:
             episode, epoch, number, purpose, *pair = duel
             shown[impression] = Shown((episode, epoch, number), purpose, tuple(pair))
-    return events, shown
+    return [event for _, event in standing(events)], shown
 
 
 def annotator_numbers(connection: Connection, study: str) -> dict[str, int]:

@@ -15,8 +15,8 @@ from dopl_core.studies.model.config_changes import CHANGES, Change, changed
 from dopl_core.studies.model.config_json import from_json
 from dopl_core.studies.model.corrections import corrected, own_list
 from dopl_core.studies.model.errors import LogError, StudyError
-from dopl_core.studies.model.event_kinds import REVISIONS, read_body
-from dopl_core.studies.model.log_values import Epoch, week_of
+from dopl_core.studies.model.event_kinds import REVISIONS, Numbered, body_of, read_body, standing
+from dopl_core.studies.model.log_values import Epoch, Event, week_of
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.store import queries, tables
 from dopl_core.studies.store.blobs import unpack_arms, unpack_states
@@ -114,11 +114,21 @@ class StudyReader:
     @property
     def epochs(self) -> list[Epoch]:
         """All epochs, as corrected by now, with the lists as the owner changed them."""
-        e = tables.events.c
-        query = sa.select(e.kind, e.body).where(e.study == self.id, e.kind.in_(REVISIONS))
-        found = self.connection.execute(query.order_by(e.seq))
-        bodies = [read_body(kind, body) for kind, body in found]
+        bodies = [body_of(event) for _, event in self.standing(*REVISIONS)]
         return corrected(read_epochs(self.connection, self.id), bodies, self.next_config)
+
+    def standing(self, *kinds: str, after: int = 0, bodies: bool = True) -> list[Numbered]:
+        """The events of some kinds that count, with their numbers: see event_kinds.standing.
+
+        after: leave out events up to this number;  bodies: False leaves out what they say
+        """
+        e = tables.events.c
+        body = e.body if bodies else sa.case((e.kind == "report_undone", e.body))
+        here = sa.or_(e.kind == "report_undone", sa.and_(e.kind.in_(kinds), e.seq > after))
+        query = sa.select(e.seq, e.at, e.kind, body).where(e.study == self.id, here)
+        rows = self.connection.execute(query.order_by(e.seq))
+        found = standing((seq, Event(at, kind, body=text)) for seq, at, kind, text in rows)
+        return [(seq, event) for seq, event in found if event.kind in kinds]
 
     @property
     def week(self) -> int:
@@ -169,10 +179,8 @@ class StudyReader:
 
     def _with_own_list(self, epoch: Epoch) -> Epoch:
         """The present epoch with its list as the owner changed it."""
-        e = tables.events.c
-        query = sa.select(e.body).where(e.study == self.id, e.kind == "list_changed")
-        for body in self.connection.execute(query.order_by(e.seq)).scalars():
-            change = read_body("list_changed", body)
+        for _, event in self.standing("list_changed"):
+            change = body_of(event)
             if change.week == week_of(self.config, epoch.episode, epoch.epoch):
                 epoch = epoch.with_own(own_list(epoch, change, self.next_config))
         return epoch

@@ -1,9 +1,10 @@
 """The tables of a store: the log, what it has led to, and what is open now.
 
 `events` is only ever added to, and the learner is its fold; `plans` and `epochs` have what events
-point to (an epoch's row is completed when its moves are known, and only the last plan keeps its
-arrays). `duels`, `impressions` and the counters of `studies` are the queue: they change in the same
-transaction as the event that changes them. Times are milliseconds since 1970, UTC.
+point to (an epoch's row is completed when its moves are known; only the last plan keeps its arrays,
+and the one before it where a report may be undone). `duels`, `impressions` and the counters of
+`studies` are the queue: they change in the same transaction as the event that changes them. Times
+are milliseconds since 1970, UTC.
 New databases get these tables; migrations bring older ones to them, and a test compares the two.
 """
 
@@ -126,7 +127,7 @@ plans = Table(
     Column("answers", Integer, nullable=False),
     Column("seconds", Float(53), nullable=False),
     Column("digest", Text, nullable=False),
-    Column("arrays", LargeBinary),  # npz; only the last plan's are kept, the others' can be remade
+    Column("arrays", LargeBinary),  # npz; only those of the last plans, the others can be remade
 )
 
 epochs = Table(

@@ -81,9 +81,11 @@ def lived(store: Store) -> str:
     studies.change_list(store, study, remove=listed[:1], because="called in sick")
     studies.keep_photos(store, study, {"Pat-017": b"one"})
     news = {"Pat-017": {KEPT: "181 cm", "Hausnummer": "Seitenstraße 12"}}
-    studies.observe(store, study, dict.fromkeys(present(store, study), "Low"), news, helped=listed)
     new = studies.Arm("Pat-021", "Di Gärtner", "Oerlikon", "Low", {"Viertel": "Wiedikon"})
     studies.join(store, study, [new])
+    studies.observe(store, study, {"Pat-021": "High"})
+    studies.undo_report(store, study, 1)
+    studies.observe(store, study, dict.fromkeys(present(store, study), "Low"), news, helped=listed)
     studies.leave(store, study, ["Pat-020"])
     studies.change_settings(store, study, fair_shares="Altstetten 20", hidden_columns="Viertel")
     studies.correct(store, study, 1, {"Pat-018": "High"}, {"Pat-019": True})
@@ -276,7 +278,8 @@ FIELDS: dict[str, dict[str, str]] = {
         HARMLESS: "state last_seen weeks_ago with_help without sure equal badly_off by_lot "
         "seen_with_help better_with_help seen_without better_without reserve",
     },
-    "Listed": {RENAMED: "entries", HARMLESS: "week empty by_answers about"},
+    "ReportUndone": {RENAMED: "arms", HARMLESS: "week since"},
+    "Listed": {RENAMED: "entries", HARMLESS: "week empty by_answers about first_duel"},
     "ListChanged": {RENAMED: "removed added entries", BLANK: "because", HARMLESS: "week"},
     "PhotosAdded": {BLANK: "photos"},
     "Person": {

@@ -121,8 +121,8 @@ def _epoch(
         except ValueError as error:
             raise CsvError(f"transitions.csv row {number}: {reason(error)}") from None
     listed, acted, by_lot = (np.array(arms, dtype=np.int64) for arms in marked.values())
-    if len(listed) != config.budget:
-        raise ValueError(f"{len(listed)} arms are activated, the budget is {config.budget}")
+    if len(listed) > config.budget:  # fewer where the rules leave too few; replay counts them
+        raise ValueError(f"{len(listed)} arms are listed, the budget is {config.budget}")
     return Epoch(
         episode=whole(first, "episode"),
         epoch=whole(first, "epoch"),

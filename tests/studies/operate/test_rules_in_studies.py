@@ -69,6 +69,11 @@ def test_a_list_is_shorter_if_the_rules_leave_too_few_and_says_so(sqlite_store: 
     assert studies.short_list_text(week) == (
         "1 place is empty: by your rules nobody else may be helped this week."
     )
+    exported = studies.export_bundle(sqlite_store, study)
+    studies.delete_study(sqlite_store, study)
+    studies.import_bundle(sqlite_store, exported)
+    assert studies.read_lists(sqlite_store, study)[-1] == week
+    assert studies.export_bundle(sqlite_store, study) == exported
 
 
 def test_a_list_of_one_is_made_and_answers_come_from_further_pairs(store: Store) -> None:

@@ -136,6 +136,7 @@ from dopl_core.studies.operate.help_lists import (
     state_words,
     why_listed,
 )
+from dopl_core.studies.operate.last_report import LastReport, last_report
 from dopl_core.studies.operate.lifecycle import (
     Study,
     Unreadable,
@@ -163,7 +164,13 @@ from dopl_core.studies.operate.reported_weeks import (
     read_week,
     report_words,
 )
-from dopl_core.studies.operate.reports import correct, is_last_report, observe, report_config
+from dopl_core.studies.operate.reports import (
+    correct,
+    is_last_report,
+    observe,
+    read_correction,
+    report_config,
+)
 from dopl_core.studies.operate.roster_changes import (
     change_settings,
     exclude,
@@ -172,7 +179,7 @@ from dopl_core.studies.operate.roster_changes import (
     leave,
     update_people,
 )
-from dopl_core.studies.operate.undone_reports import LastReport, last_report, undo_report
+from dopl_core.studies.operate.undone_reports import undo_report
 from dopl_core.studies.replay.learner_from_log import load_learner
 from dopl_core.studies.store.database import Store, open_store
 

@@ -1,22 +1,18 @@
 """The commands about studies. Each says in one line what it did."""
 
 import argparse
-import csv
-import io
-import os
 import sys
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from dopl_core import studies
-from dopl_core.studies import Setting, StudyError, one_line, printable
+from dopl_core.studies import Setting, StudyError
 from dopl_core.studies.diagnostics import run_checks
 from dopl_core.studies.operate.rehearsal import Habits, people_in
 from dopl_core.studies.operate.rehearsal import rehearse as play
+from dopl_core.studies.weekly_cli import correct, list_, report, say, write_private
 
 Command = Callable[[argparse.Namespace], None]
 Adder = Callable[[str, Command], argparse.ArgumentParser]
@@ -38,18 +34,6 @@ def add(command: Adder) -> None:
     sub.add_argument("--seal", metavar="TEXT", help="check that the log contains this seal")
     _of_study(command("seal", seal))
     _add_rehearse(command("rehearse", rehearse))
-
-
-def say(words: str, **options: Any) -> None:
-    """Print a line; text from rosters, names and comments cannot send codes to the terminal."""
-    print(one_line(words), **options)
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read."""
-    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        os.fchmod(file.fileno(), 0o600)  # of a file that was here before
-        file.write(content)
 
 
 def _of_study(sub: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -91,7 +75,6 @@ def _default(setting: Setting) -> str:
 def _add_weekly(command: Adder) -> None:
     """The commands for a study of real people, week by week."""
     files = {
-        "report": (report, "WEEK.csv: id, state, helped; an empty state is unknown"),
         "correct": (correct, "WEEK.csv: the rows that were wrong, as they should have been"),
         "people": (people, "ROSTER.csv: new rows join"),
         "history": (history, "HISTORY.csv: id, when, state, helped; before the first list"),
@@ -105,15 +88,7 @@ def _add_weekly(command: Adder) -> None:
     more = subs["people"].add_argument
     more("--left", action="store_true", help="people who are missing in the file leave")
     more("--yes", action="store_true", help="even if more than a third of all people leave")
-    subs["report"].add_argument(
-        "--week",
-        type=int,
-        help="the week that the file is about; any other week is refused (default: the list's "
-        "week, and a file that was reported before is refused)",
-    )
-    subs["report"].add_argument(
-        "--empty-helped", choices=("yes", "no"), help="count empty cells of the column helped as"
-    )
+    _add_report(_of_study(command("report", report)))
     subs["correct"].add_argument(
         "--week", type=int, required=True, help="the week to correct; 0 is the roster"
     )
@@ -129,6 +104,22 @@ def _add_weekly(command: Adder) -> None:
         )
     sub.add_argument("--because", default="", metavar="TEXT", help="why, in a few words")
     sub.add_argument("--out", type=Path, metavar="FILE", help="default: print it")
+
+
+def _add_report(sub: argparse.ArgumentParser) -> None:
+    option = sub.add_argument
+    file = "WEEK.csv: id, state, helped; an empty state is unknown"
+    option("file", type=Path, nargs="?", metavar="FILE", help=file)
+    option(
+        "--week",
+        type=int,
+        help="the week that the file is about; any other week is refused (default: the list's "
+        "week, and a file that was reported before is refused)",
+    )
+    option(
+        "--empty-helped", choices=("yes", "no"), help="count empty cells of the column helped as"
+    )
+    option("--undo", action="store_true", help="undo the latest report, which is of this --week")
 
 
 def _settings_text(settings: Iterable[Setting]) -> str:
@@ -168,105 +159,6 @@ def new(args: argparse.Namespace) -> None:
     config = studies.from_roster(studies.read_roster(args.roster, states), states, **chosen)
     past = None if args.history is None else studies.read_history(args.history, config)
     say(studies.create_study(studies.open_store(), config, past))
-
-
-def list_(args: argparse.Namespace) -> None:
-    """Whom to help, as CSV: this week's list, or an earlier list and its outcome."""
-    store = studies.open_store()
-    _make_due_list(store, args.study)
-    if args.remove or args.add or args.because:
-        change = {"remove": args.remove, "add": args.add, "because": args.because}
-        studies.change_list(store, args.study, week=args.week, **change)
-    found = {one.week: one for one in studies.read_lists(store, args.study)}
-    if not found:
-        raise _no_list(args.study)
-    week = args.week or max(found)
-    if week not in found:
-        raise StudyError(f"week {week} has no list: choose one from 1 to {max(found)}")
-    content = studies.write_csv(studies.LIST_COLUMNS, studies.list_rows(found[week]))
-    if args.out is None:
-        for row in csv.reader(io.StringIO(content, newline="")):
-            csv.writer(sys.stdout).writerow(printable(cell) for cell in row)
-    else:
-        write_private(args.out, content.encode("utf-8-sig"))  # for Excel
-        say(f"{args.out}: week {week}, {len(found[week].listed)} to help")
-
-
-def _no_list(study: str) -> StudyError:
-    return StudyError(
-        f'study "{study}" has no list yet: it is made after the first round, which its page can end'
-    )
-
-
-def _make_due_list(store: studies.Store, study: str) -> str:
-    """Make the list that is due, or wait for the process that makes it.
-
-    "" where none was due, "here" where this process made it, else "elsewhere".
-    """
-    made = ""
-    while studies.get_study(store, study).plan_due:
-        if studies.advance(store, study):
-            return "here"
-        made = "elsewhere"
-        time.sleep(0.1)
-    return made
-
-
-def _say_list(store: studies.Store, study: str) -> None:
-    last = studies.read_lists(store, study, last=1)[0]
-    say(f"{study}: list of {last.word} {last.week} made, {len(last.listed)} to help")
-
-
-def _read_report(
-    store: studies.Store, args: argparse.Namespace, config: studies.StudyConfig, week: int
-) -> studies.Report:
-    """The report in a file; its columns as the owner chose them on the page, if they did."""
-    sheet = studies.open_sheet(args.file)
-    columns = studies.remembered_columns(store, args.study, "report", sheet)
-    return studies.read_report(sheet, config, columns=columns, week=week)
-
-
-def report(args: argparse.Namespace) -> None:
-    """Report everybody's state and who was helped, and make the next list."""
-    store = studies.open_store()
-    made = _make_due_list(store, args.study)
-    if made == "here":  # the last run was stopped after its week was recorded
-        _say_list(store, args.study)
-    lists = studies.read_lists(store, args.study, last=1)
-    if not lists:
-        raise _no_list(args.study)
-    now, listed = lists[-1], [one.id for one in lists[-1].listed]
-    this, week = f"{now.word} {now.week}", now.week if args.week is None else args.week
-    about = week - (made == "here" and args.week is None)  # the week before, if that was stopped
-    read = _read_report(store, args, studies.report_config(store, args.study), about)
-    said, helped = (read.states, read.columns), read.who_was_helped(args.empty_helped)
-    if made and args.week in (None, now.week - 1):
-        if made == "here" and studies.is_last_report(store, args.study, *said, helped):
-            say(f"{args.study}: {now.word} {now.week - 1} was reported with this file already")
-            return
-        raise StudyError(
-            f"{now.word} {now.week - 1} was reported before, and the list of {this} is new: to "
-            f"report {this}, add --week {now.week}; to change what was reported, use dopl correct"
-        )
-    before, again = studies.present_states(store, args.study), args.week is not None
-    due = studies.observe(store, args.study, *said, helped=helped, week=week, again=again)
-    who = listed if helped is None else helped
-    words = studies.report_words(before, read.states, listed, who)
-    cards = f"; new on cards: {', '.join(read.news)}" if read.news else ""
-    say(f"{args.study}: {this} reported: {words}{cards}")
-    if due and _make_due_list(store, args.study):
-        _say_list(store, args.study)
-
-
-def correct(args: argparse.Namespace) -> None:
-    """Correct a report; the next list uses it, and nothing is overwritten."""
-    store = studies.open_store()
-    read = _read_report(store, args, studies.coming_config(store, args.study), args.week)
-    marks = None
-    if read.helped is not None:  # an empty cell leaves it as it was
-        marks = {arm: arm in read.helped for arm in read.states if arm not in read.blank}
-    studies.correct(store, args.study, args.week, read.states, marks)
-    say(f"{args.study}: week {args.week} corrected; from the next list on")
 
 
 def change_settings(args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""The List tab: whom to help and why, earlier lists with their outcomes, corrections."""
+"""The List tab: whom to help and why, and earlier lists with their outcomes."""
 
 import pandas as pd
 import streamlit as st
@@ -11,12 +11,12 @@ from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.help_link import help_link
 from pages.shared.markdown import plain
-from pages.studies import common_tabs
+from pages.studies import common_tabs, corrections
 from pages.studies.list_table import list_table
+from pages.studies.people_fields import name_and_id
 from pages.studies.print_sheet import date, print_button
 
 MOST_ROWS = 60  # a longer list is shown as a table
-UNKNOWN = -1  # the option "Unknown" beside the numbers of states
 
 
 def show(study: Study) -> None:
@@ -44,7 +44,7 @@ def show(study: Study) -> None:
     help_link("owner", "How to read the list")
     if chosen.reported:
         with st.expander(f"Correct the report of {plain(chosen.word)} {chosen.week}"):
-            correct(study, chosen.week)
+            corrections.show(study, chosen.week)
     else:
         with st.expander("Why is somebody on the list or not?", icon=":material/help:"):
             why(study)
@@ -52,7 +52,7 @@ def show(study: Study) -> None:
             change(study, chosen)
         if chosen.week == 1:
             with st.expander("Correct a state in the roster"):
-                correct(study, 0)
+                corrections.show(study, 0)
     with st.expander("Share the list with a colleague (read-only link)"):
         common_tabs.links(study, "list", "Name of the colleague", "list?read")
 
@@ -148,51 +148,6 @@ def downloads(study: Study, week: WeekList) -> None:
         print_button(study.title, study.config, week)
         csv_button("This list (CSV)", frame, f"{name}.csv")
         xlsx_button("This list (XLSX)", frame, f"{name}.xlsx")
-
-
-def correct(study: Study, week: int) -> None:
-    """Correct one person's state, and whether they were helped, in an earlier report."""
-    config = studies.coming_config(store(), study.id)
-    known = studies.read_week(store(), study.id, week)
-    names = {arm.id: name_and_id(arm.label, arm.id) for arm in config.arms}
-    show_flash("correct")
-    arm = st.selectbox(
-        "Whose report is wrong?", list(known), format_func=names.get, index=None, key=f"who-{week}"
-    )
-    if arm is None:
-        st.caption("The next list uses the correction. The history keeps the first report as well.")
-        return
-    was = known[arm]
-    state = state_control(config, "Correct state", was.state, key=f"really-{week}-{arm}")
-    helped = was.helped
-    if week:
-        helped = st.checkbox("Was helped", was.helped, key=f"was-helped-{week}-{arm}")
-    if st.button("Save the correction", key=f"correct-{week}"):
-        with show_errors():
-            marks = {arm: helped} if week and helped != was.helped else None
-            studies.correct(store(), study.id, week, {arm: state}, marks)
-            flash(f"The report of {names[arm]} is corrected. The next list uses it.", "correct")
-            st.rerun()
-
-
-def state_control(config: StudyConfig, label: str, state: str | None, key: str) -> str | None:
-    """Buttons for each state, and one for unknown."""
-    labels = [one.label for one in config.states]
-    options = [*range(len(labels)), UNKNOWN]
-    chosen = st.segmented_control(
-        label,
-        options,
-        default=UNKNOWN if state is None else labels.index(state),
-        format_func=lambda number: "Unknown" if number == UNKNOWN else plain(labels[number]),
-        required=True,
-        key=key,
-    )
-    return None if chosen == UNKNOWN else labels[chosen]
-
-
-def name_and_id(label: str, arm: str) -> str:
-    """A name, with the id unless both are the same."""
-    return label if label == arm else f"{label} ({arm})"
 
 
 def _name(week: WeekList) -> str:

@@ -13,7 +13,7 @@ from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.markdown import plain
 from pages.studies import roster_mapping
-from pages.studies.list_tab import name_and_id, state_control
+from pages.studies.people_fields import name_and_id, state_control
 from pages.studies.report_tab import change_draft, draft_of
 
 

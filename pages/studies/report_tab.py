@@ -16,8 +16,8 @@ from pages.shared.flash import flash
 from pages.shared.guards import owner_only_fragment
 from pages.shared.help_link import help_link
 from pages.shared.markdown import plain
-from pages.studies import roster_mapping
-from pages.studies.list_tab import UNKNOWN, name_and_id
+from pages.studies import roster_mapping, undo_report
+from pages.studies.people_fields import UNKNOWN, name_and_id
 
 AT_ONCE = 40  # rows shown at first, of people on the list and of the others
 
@@ -50,6 +50,7 @@ def show(study: Study) -> None:
         return
     if study.epoch >= config.horizon:
         st.markdown(f"{word.capitalize()} {week - 1} is reported. The next list is being made.")
+        undo_report.offer(study)
         return
     st.markdown(
         f"**How is everybody doing at the end of {word} {week}, and who was helped?** You can "
@@ -67,6 +68,7 @@ def show(study: Study) -> None:
         by_hand(study, week)
     else:
         by_file(study, week)
+    undo_report.offer(study)
 
 
 @st.fragment
@@ -191,8 +193,9 @@ def check_draft(study: Study, week: int, draft: Draft, before: dict[str, str | N
         summary(study, report, before)
     else:
         st.markdown("Choose one of the two, and the summary appears here.")
+    over = report is not None and week_is_over(study, week)
     with st.container(horizontal=True):
-        confirm(study, week, report)
+        confirm(study, week, report, over)
         st.button("Back to the form", key="back", on_click=stop_checking)
 
 
@@ -227,13 +230,22 @@ def show_names(what: str, names: Iterable[str], most: int = 30) -> None:
         st.text(f"{what}: {', '.join(found[:most])}{more}")
 
 
-def confirm(study: Study, week: int, report: Report | None) -> None:
-    """The button that sends the report."""
+def week_is_over(study: Study, week: int) -> bool:
+    """Whether a report may be sent; the owner is asked if the last one is not long ago."""
+    last, word = studies.last_report(store(), study.id), plain(study.config.epoch_word)
+    if last is None or not last.is_recent:
+        return True
+    st.warning(f"You reported {word} {last.week} {last.when}. Is {word} {week} over?")
+    return st.checkbox(f"Yes, {word} {week} is over", key=f"over-{study.id}-{week}")
+
+
+def confirm(study: Study, week: int, report: Report | None, over: bool) -> None:
+    """The button that sends the report; over: whether the week is over."""
     st.button(
         plain(f"Send the report of {study.config.epoch_word} {week}"),
         type="primary",
         key="report",
-        disabled=report is None,
+        disabled=report is None or not over,
         on_click=send,
         args=(study, week, report),
     )
@@ -320,7 +332,7 @@ def check_file(study: Study, week: int, report: Report, before: dict[str, str | 
     show_names("New on cards", report.news)
     new = [arm for arm in report.states if arm not in before]
     show_names("Joined since the list was made; no change is counted", new)
-    confirm(study, week, report)
+    confirm(study, week, report, week_is_over(study, week))
 
 
 def spoken(text: str) -> str:

@@ -13,7 +13,14 @@ from pages.shared.errors import last_click_failed, safely, show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.guards import owner_only_fragment
 from pages.shared.markdown import plain
-from pages.studies import common_tabs, list_tab, people_tab, report_tab, settings_tab
+from pages.studies import (
+    common_tabs,
+    list_tab,
+    people_tab,
+    report_tab,
+    settings_tab,
+    undo_report,
+)
 
 STEPS = ("List", "Help", "Report", "Next list")
 TABS: dict[str, Callable[[Study], None]] = {
@@ -33,6 +40,7 @@ def page(study: Study) -> None:
     if "go_to" in st.session_state:
         st.session_state.tab = st.session_state.go_to
     steps(study)
+    undo_report.offer_right_after(study)
     common_tabs.flags(study)
     tabs = st.tabs(list(TABS), key="tab", bind="query-params")
     st.session_state.pop("go_to", None)

@@ -134,7 +134,8 @@ def test_exported_files_can_be_read_by_their_owner_only(ward, tmp_path) -> None:
 
 
 def test_the_commands_print_by_one_function_only() -> None:
-    source = (ROOT / "dopl_core" / "studies" / "cli.py").read_text()
+    files = (ROOT / "dopl_core" / "studies" / name for name in ("cli.py", "weekly_cli.py"))
+    source = "".join(file.read_text() for file in files)
     assert re.findall(r"\bprint\(.*", source) == ["print(one_line(words), **options)"]
 
 

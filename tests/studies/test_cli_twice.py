@@ -261,3 +261,25 @@ def test_a_wrong_file_changes_nothing(store: Store, study: str, week: Callable[[
             with pytest.raises(SystemExit, match=r"dopl: "):
                 cli.main([command, study, week(content), *more])
     assert studies.last_event(store, study) == before
+
+
+def test_a_report_is_undone_by_its_week_and_once(
+    store: Store, study: str, week: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = studies.read_lists(store, study)
+    with pytest.raises(SystemExit, match="has no report to undo"):
+        cli.main(["report", study, "--undo", "--week", "1"])
+    cli.main(["report", study, week(WEEK)])
+    for wrong in (["--undo"], [week(WEEK), "--undo", "--week", "1"]):
+        with pytest.raises(SystemExit, match="write --undo --week 1, without a file"):
+            cli.main(["report", study, *wrong])
+    with pytest.raises(SystemExit, match="which file has the report"):
+        cli.main(["report", study])
+    capsys.readouterr()
+    cli.main(["report", study, "--undo", "--week", "1"])
+    assert "the report of week 1 is undone, and its list is open again" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="has no report to undo"):
+        cli.main(["report", study, "--undo", "--week", "1"])
+    assert studies.read_lists(store, study) == before
+    cli.main(["report", study, week(WEEK)])  # the same file counts again
+    assert weeks(store, study) == [True, False]

@@ -349,7 +349,7 @@ def sides_of(reader: StudyReader, duel: DuelRow | ImpressionRow) -> tuple[Side, 
     config = reader.config
     if config.world == "observed":
         known = reader.reported_columns(duel.episode, duel.epoch)
-    if max(duel.left_arm, duel.right_arm) >= config.n_arms:  # asked before a report was undone
+    if max(duel.left_arm, duel.right_arm) >= len(config.arms):  # asked before a report was undone
         config = reader.next_config
     return (
         side_of(config, duel.left_arm, duel.left_state, known),

@@ -12,7 +12,8 @@ COLUMNS = {
         "annotator": "The annotator's name, or a number in an export without names.",
         "episode": "The number of the plan in force, from 1; 0 before the first plan.",
         "epoch": "The epoch (week) of that plan, from 0.",
-        "duel": "The number of the duel in its epoch, from 0.",
+        "duel": "The number of the duel in its epoch, from 0; if a report was undone, the duels of "
+        "the list that followed it come first.",
         "left_arm": "The owner's id of the left card (upper card on a phone).",
         "left_state": "The state of the left arm.",
         "right_arm": "The owner's id of the right card (lower card on a phone).",

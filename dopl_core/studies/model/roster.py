@@ -93,6 +93,13 @@ class Report:
         )
 
     @property
+    def help_marks(self) -> dict[str, bool] | None:
+        """Whether each arm was helped, in a correction: an empty cell leaves it as it was."""
+        if self.helped is None:
+            return None
+        return {arm: arm in self.helped for arm in self.states if arm not in self.blank}
+
+    @property
     def news(self) -> list[str]:
         """The columns of which it has texts for cards."""
         return list(dict.fromkeys(c for texts in self.columns.values() for c in texts))

@@ -10,11 +10,11 @@ import numpy as np
 from dopl_core.learning.bandit import UNKNOWN, IntArray
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.event_bodies import ArmsJoined, Corrected
-from dopl_core.studies.model.event_kinds import body_of
 from dopl_core.studies.model.log_values import Epoch, state_label, state_number
 from dopl_core.studies.model.names import check_text
 from dopl_core.studies.model.study_config import Arm, StudyConfig
 from dopl_core.studies.operate.drafts import discard_draft
+from dopl_core.studies.operate.last_report import read_last_report
 from dopl_core.studies.operate.planning import move_on
 from dopl_core.studies.replay.known_states import first_states
 from dopl_core.studies.store.database import Store
@@ -57,7 +57,7 @@ def observe(
             raise StudyError(
                 f"{config.epoch_word} {tx.week - 1} is reported: the next list comes first"
             )
-        if not again and digest == _last_digest(tx):
+        if not again and _is_last(tx, digest):
             word, now = config.epoch_word, tx.week
             raise StudyError(
                 f"this is the report of {word} {now - 1} again, and a report counts once: if all "
@@ -114,7 +114,12 @@ def is_last_report(
     """Whether this report, as `observe` takes it, is the one that counted last."""
     named = None if helped is None else sorted(helped)
     with read_study(store, study) as reader:
-        return _digest(states, columns or {}, named) == _last_digest(reader)
+        return _is_last(reader, _digest(states, columns or {}, named))
+
+
+def _is_last(reader: StudyReader, digest: str) -> bool:
+    last = read_last_report(reader)
+    return last is not None and last.digest == digest
 
 
 def _digest(
@@ -127,11 +132,6 @@ def _digest(
         [{arm: states[arm] or None for arm in states}, columns, helped], sort_keys=True
     )
     return hashlib.sha256(said.encode()).hexdigest()[:16]
-
-
-def _last_digest(reader: StudyReader) -> str | None:
-    reports = reader.standing("observed")
-    return str(body_of(reports[-1][1]).report) if reports else None
 
 
 def _check_week(tx: StudyTransaction, week: int | None) -> None:
@@ -154,28 +154,46 @@ def correct(
     Nothing is overwritten: a correction is an event. Week 0 is the roster.
     """
     with write_study(store, study) as tx:
-        config = tx.next_config
-        if config.world != "observed":
-            raise StudyError(f'study "{study}" has a simulated world: nothing in it was reported')
-        epochs = tx.epochs
-        done = sum(epoch.next_states is not None for epoch in epochs)
-        if not 0 <= week <= done:
-            word = config.epoch_word
-            raise StudyError(f"{word} {week} has no report: {word} 0 (the roster) to {done} have")
-        body = Corrected(week, {}, {})
-        for name, label in (states or {}).items():
-            was = _state_then(config, epochs, week, config.arm_number(name))
-            if was != state_number(config, label):
-                body.states[name] = (state_label(config, was), label or None)
-        for name, mark in (helped or {}).items():
-            if week == 0:
-                raise StudyError("nobody was helped before the first list")
-            was_helped = config.arm_number(name) in epochs[week - 1].acted
-            if was_helped != bool(mark):
-                body.helped[name] = (int(was_helped), int(bool(mark)))
-        if not body.states and not body.helped:
-            raise StudyError("The report already says this: nothing to correct")
-        tx.append("corrected", body)
+        tx.append("corrected", _correction(tx, week, states or {}, helped or {}))
+
+
+def read_correction(
+    store: Store,
+    study: str,
+    week: int,
+    states: Mapping[str, str | None] | None = None,
+    helped: Mapping[str, bool] | None = None,
+) -> Corrected:
+    """What `correct` would change, without changing it."""
+    with read_study(store, study) as reader:
+        return _correction(reader, week, states or {}, helped or {})
+
+
+def _correction(
+    reader: StudyReader, week: int, states: Mapping[str, str | None], helped: Mapping[str, bool]
+) -> Corrected:
+    config = reader.next_config
+    if config.world != "observed":
+        raise StudyError(f'study "{reader.id}" has a simulated world: nothing in it was reported')
+    epochs = reader.epochs
+    done = sum(epoch.next_states is not None for epoch in epochs)
+    if not 0 <= week <= done:
+        word = config.epoch_word
+        raise StudyError(f"{word} {week} has no report: {word} 0 (the roster) to {done} have")
+    body = Corrected(week, {}, {})
+    for name, label in states.items():
+        was = _state_then(config, epochs, week, config.arm_number(name))
+        if was != state_number(config, label):
+            body.states[name] = (state_label(config, was), label or None)
+    for name, mark in helped.items():
+        if week == 0:
+            raise StudyError("nobody was helped before the first list")
+        was_helped = config.arm_number(name) in epochs[week - 1].acted
+        if was_helped != bool(mark):
+            body.helped[name] = (int(was_helped), int(bool(mark)))
+    if not body.states and not body.helped:
+        raise StudyError("The report already says this: nothing to correct")
+    return body
 
 
 def _state_then(config: StudyConfig, epochs: Sequence[Epoch], week: int, arm: int) -> int:

@@ -1,6 +1,6 @@
 """Undoing the latest report: its week is open again, with the list that it had."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,37 +10,17 @@ from dopl_core.studies.model.config_json import read_arms
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.event_bodies import ReportUndone
 from dopl_core.studies.model.event_kinds import body_of
-from dopl_core.studies.model.log_values import week_of
 from dopl_core.studies.model.outcomes import LEARNT
 from dopl_core.studies.operate.drafts import discard_draft
+from dopl_core.studies.operate.last_report import LastReport, read_last_report
 from dopl_core.studies.operate.planning import withdraw
 from dopl_core.studies.operate.roster_changes import withdraw_people
 from dopl_core.studies.replay.learner_from_log import keep_plan
 from dopl_core.studies.store import inserts, tables
 from dopl_core.studies.store.database import Store
-from dopl_core.studies.store.study_reader import StudyReader, read_study
 from dopl_core.studies.store.transaction import StudyTransaction, write_study
 
 _d, _e, _i = tables.duels.c, tables.events.c, tables.impressions.c
-
-
-@dataclass(frozen=True)
-class LastReport:
-    """The latest report: its week, and when it was sent, in milliseconds since 1970.
-
-    ago: seconds since
-    """
-
-    week: int
-    at: int
-    ago: float
-
-
-def last_report(store: Store, study: str) -> LastReport | None:
-    """The latest report that counts; None before the first."""
-    with read_study(store, study) as reader:
-        found = _latest(reader)
-        return None if found is None else replace(found[0], ago=(reader.now - found[0].at) / 1000)
 
 
 def undo_report(store: Store, study: str, week: int) -> None:
@@ -51,45 +31,33 @@ def undo_report(store: Store, study: str, week: int) -> None:
     given since count in the next plan. People who came or left and settings stay changed.
     """
     with write_study(store, study) as tx:
-        last, seq, place = _check(tx, week)
-        _remove_later(tx, place)
-        tx.append("report_undone", ReportUndone(last.week, seq, _newcomers_before(tx, seq)))
-        _reopen(tx, place)
+        last = _check(tx, week)
+        _remove_later(tx, last.place)
+        before = _newcomers_before(tx, last.seq)
+        tx.append("report_undone", ReportUndone(last.week, last.seq, before))
+        _reopen(tx, last.place)
         discard_draft(tx.connection, study)
     keep_plan(store, study)
 
 
-_Found = tuple[LastReport, int, tuple[int, int]]  # with the number of its event, and its epoch
-
-
-def _latest(reader: StudyReader) -> _Found | None:
-    reports = reader.standing("observed")
-    if not reports:
-        return None
-    seq, event = reports[-1]
-    body = body_of(event)
-    week = week_of(reader.config, body.episode, body.epoch)
-    return LastReport(week, event.at, 0.0), seq, (body.episode, body.epoch)
-
-
-def _check(tx: StudyTransaction, week: int) -> _Found:
+def _check(tx: StudyTransaction, week: int) -> LastReport:
     word = tx.config.epoch_word
     if tx.config.world != "observed":
         raise StudyError(f'study "{tx.id}" has a simulated world: it has no reports to undo')
     if tx.row.status == "closed":
         raise StudyError(f'study "{tx.id}" is closed: reopen it to undo a report')
-    found = _latest(tx)
-    if found is None:
+    last = read_last_report(tx)
+    if last is None:
         raise StudyError(f'study "{tx.id}" has no report to undo')
-    last = found[0].week
-    if week > last:
-        raise StudyError(f"{word} {week} has no report: the latest report is of {word} {last}")
-    if week < last:
+    latest = f"{word} {last.week}"
+    if week > last.week:
+        raise StudyError(f"{word} {week} has no report: the latest report is of {latest}")
+    if week < last.week:
         raise StudyError(
-            f"only the latest report can be undone, which is of {word} {last}: correct the report "
-            f"of {word} {week}, or undo the later ones first"
+            f"only the latest report can be undone, which is of {latest}: correct the report of "
+            f"{word} {week}, or undo the later ones first"
         )
-    return found
+    return last
 
 
 def _remove_later(tx: StudyTransaction, place: tuple[int, int]) -> None:

@@ -216,7 +216,9 @@ def test_a_report_that_cannot_be_undone_is_refused_in_words(store: Store, clock:
     assert last is not None
     assert (last.week, last.ago) == (2, 60)
     before = kinds(store, study)
-    with pytest.raises(StudyError, match="only the latest report can be undone, which is of week 2"):
+    with pytest.raises(
+        StudyError, match="only the latest report can be undone, which is of week 2"
+    ):
         studies.undo_report(store, study, 1)
     with pytest.raises(StudyError, match="week 3 has no report: the latest report is of week 2"):
         studies.undo_report(store, study, 3)

@@ -1,0 +1,54 @@
+"""Undoing the latest report: offered right after it, and in the Report tab."""
+
+import streamlit as st
+
+from dopl_core import studies
+from dopl_core.studies import LastReport, Study
+from pages.shared.backend import store
+from pages.shared.errors import last_click_failed, safely
+from pages.shared.flash import flash
+from pages.shared.markdown import plain
+
+
+def offer_right_after(study: Study) -> None:
+    """A line under the steps of the week, for an hour after a report."""
+    last = studies.last_report(store(), study.id)
+    if last is not None and last.is_recent and study.status != "closed":
+        with st.container(horizontal=True, vertical_alignment="center", key="last-report"):
+            word = plain(study.config.epoch_word)
+            st.caption(f"You reported {word} {last.week} {last.when}.")
+            _popover(study, last, "Undo this report", "now")
+
+
+def offer(study: Study) -> None:
+    """The same at the end of the Report tab, however long ago the report was."""
+    last = studies.last_report(store(), study.id)
+    if last is not None:
+        st.divider()
+        label = plain(f"Undo the report of {study.config.epoch_word} {last.week}")
+        _popover(study, last, label, "tab")
+
+
+def _popover(study: Study, last: LastReport, label: str, key: str) -> None:
+    """What undoing means, and the button that does it."""
+    word, week = plain(study.config.epoch_word), last.week
+    with st.popover(label, icon=":material/undo:"):
+        st.markdown(
+            f"The list of {word} {week} opens again as it was. Your report and the list of {word} "
+            f"{week + 1} do not count any more. Answers still count."
+        )
+        st.button(
+            f"Undo the report of {word} {week} now",
+            key=f"undo-report-{key}",
+            on_click=undo,
+            args=(study, week),
+        )
+
+
+def undo(study: Study, week: int) -> None:
+    """Undo the report once, and show the list that is open again."""
+    safely(lambda: studies.undo_report(store(), study.id, week))()
+    if not last_click_failed():
+        word = study.config.epoch_word
+        st.session_state.go_to = "List"
+        flash(f"The report of {word} {week} is undone. The list of {word} {week} is open again.")

@@ -1,14 +1,11 @@
 """A study that lives: people come and go, weeks are missed, reports are wrong; nothing is lost."""
 
-import random
-
 import numpy as np
 import pytest
-from playing import STATES, Clock, check_replay, clinic
+from playing import STATES, check_replay, clinic
 
 from dopl_core import studies
 from dopl_core.studies import Arm, Ask, Store, StudyError
-from dopl_core.studies.store import blobs, log_reader
 
 
 def everybody(store: Store, study: str, state: str = "Moderate") -> dict[str, str | None]:
@@ -283,117 +280,3 @@ def test_past_records_are_counted_before_the_first_plan(store: Store) -> None:
 def test_a_wrong_record_is_refused_by_its_number(row: bytes, reason: str) -> None:
     with pytest.raises(studies.CsvError, match=f"history.csv row 9: {reason}"):
         studies.read_history(HISTORY + row + b"\n", clinic())
-
-
-# --- forty weeks
-
-
-class Clinic:
-    """A clinic as it is: every ordinary event, drawn by lot, week after week."""
-
-    def __init__(self, store: Store, clock: Clock, seed: int = 0) -> None:
-        self.store, self.clock, self.rng = store, clock, random.Random(seed)
-        roster = [
-            Arm(f"p{n}", f"Patient {n}", ("north", "south")[n % 2], self.rng.choice(STATES))
-            for n in range(20)
-        ]
-        rules = {"budget": 6, "answers": 10, "sitting": 15, "horizon": 1, "engine": "lagrangian"}
-        config = studies.from_roster(roster, STATES, title="Clinic", practice=False, **rules)
-        rows = [
-            f"{arm},{week},{self.rng.choice(STATES)},{self.rng.randint(0, 1)}"
-            for arm in ("p0", "p1", "gone")
-            for week in range(8)
-        ]
-        text = "id,when,state,helped\n" + "\n".join(rows)
-        past = studies.read_history(text.encode(), config)
-        self.study = studies.create_study(store, config, past)
-        self.next_id, self.left = 20, ["p7"]
-        self.weeks = self.gone = 0
-
-    def answer(self, count: int) -> None:
-        for _ in range(count):
-            self.clock.wait(self.rng.uniform(1, 5))
-            name = self.rng.choice(("Ann", "Bob"))
-            found = studies.next_duel(self.store, self.study, name)
-            if isinstance(found, Ask):
-                outcome = self.rng.choice(("left", "right", "skip"))
-                studies.answer(self.store, found.impression, outcome, too_fast_ms=0)
-                if self.rng.random() < 0.1:
-                    studies.undo(self.store, self.study, name)
-
-    def week(self, number: int) -> None:
-        store, study, rng = self.store, self.study, self.rng
-        self.answer(rng.randint(2, 9))
-        states: dict[str, str | None] = {
-            arm: None if rng.random() < 0.05 else rng.choice(STATES)
-            for arm in studies.present_states(store, study)
-        }
-        listed = on_the_list(store, study)
-        helped = [arm for arm in listed if rng.random() > 0.1]
-        studies.observe(store, study, states, helped=helped, week=self.weeks + 1)
-        self.weeks += 1
-        if number % 3 == 0 and self.next_id < 32:
-            new = Arm(f"p{self.next_id}", "New", "north", rng.choice([*STATES, ""]))
-            studies.join(store, study, [new])
-            self.next_id += 1
-        if number % 4 == 1 and self.gone < 9:
-            self.gone += 1
-            who = rng.choice(sorted(set(studies.present_states(store, study)) - set(self.left)))
-            studies.leave(store, study, [who])
-            self.left.append(who)
-        if number in (10, 20, 30):
-            back = self.left.pop(1)
-            studies.join(store, study, [Arm(back, "Back", "south", "Low")])
-        if number in (5, 11, 17, 23, 29, 35):
-            self.correct(rng.randint(1, self.weeks))
-        if number in (12, 24):
-            budget, by_lot = {12: (4, 1), 24: (7, 2)}[number]
-            studies.change_settings(store, study, budget=budget, by_lot=by_lot)
-        assert studies.advance(store, study)
-
-    def correct(self, week: int) -> None:
-        for arm in studies.present_states(self.store, self.study):
-            try:
-                state = self.rng.choice(STATES)
-                studies.correct(self.store, self.study, week, {arm: state}, {arm: True})
-            except StudyError:
-                continue  # not there then, or reported like this
-            return
-
-
-@pytest.mark.long
-def test_forty_weeks_of_a_clinic_replay_to_the_bit_and_survive_export_and_import(
-    store: Store, clock: Clock
-) -> None:
-    clinic = Clinic(store, clock)
-    clinic.answer(6)
-    studies.close_duels(store, clinic.study)
-    studies.advance(store, clinic.study)
-    for number in range(40):
-        clinic.week(number)
-    study = clinic.study
-    assert studies.get_study(store, study).episode == 41
-    kinds = [event.kind for event in _log(store, study)]
-    assert kinds.count("arms_joined") == 12 + 3
-    assert kinds.count("arms_left") == 9
-    assert kinds.count("corrected") == 6
-    assert kinds.count("settings_changed") == 2
-    lots = [sum(one.by_lot for one in week.listed) for week in studies.read_lists(store, study)]
-    assert lots == [0] * 13 + [1] * 12 + [2] * 16
-    check_replay(store, study)
-    exported = studies.export_bundle(store, study)
-    learner = blobs.digest(studies.load_learner(store, study).state())
-    before = studies.get_study(store, study)
-    lists = studies.read_lists(store, study)
-    studies.delete_study(store, study)
-    assert studies.import_bundle(store, exported) == study
-    assert studies.export_bundle(store, study) == exported
-    assert blobs.digest(studies.load_learner(store, study).state()) == learner
-    assert studies.get_study(store, study) == before
-    assert studies.read_lists(store, study) == lists
-    clinic.week(41)  # and it goes on
-    check_replay(store, study)
-
-
-def _log(store: Store, study: str) -> list:
-    return log_reader.read_log(store, study).events

@@ -201,8 +201,8 @@ def photos(args: argparse.Namespace) -> None:
     found = studies.read_photos(args.file, studies.coming_config(store, args.study))
     if not found.photos:
         raise StudyError(f"{args.file}: no photo is named after an id: nothing was changed")
-    studies.keep_photos(store, args.study, found.photos)
-    say(f"{args.study}: {len(found.photos)} photos kept")
+    new = studies.keep_photos(store, args.study, found.photos)
+    say(f"{args.study}: {new} photos kept, {len(found.photos) - new} were there already")
     if found.unmatched:
         names = ", ".join(found.unmatched[:10])
         say(f"{len(found.unmatched)} files match no ID: {names}", file=sys.stderr)

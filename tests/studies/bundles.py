@@ -1,9 +1,10 @@
-"""A bundle's files, taken apart and put together; how one is refused, and what is left of it."""
+"""The files of bundles and of other zips; how a bundle is refused, and what is left of it."""
 
 import io
 import zipfile
 
 import sqlalchemy as sa
+from PIL import Image
 
 from dopl_core.environments import BadEnvironmentError
 from dopl_core.studies import CsvError, Store, StudyError
@@ -28,6 +29,14 @@ def zipped(members: Members, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()
+
+
+def picture(kind: str = "JPEG", size: tuple[int, int] = (640, 480), **options: object) -> bytes:
+    """A picture of one colour."""
+    content = io.BytesIO()
+    mode = "RGB" if kind == "JPEG" else "RGBA"
+    Image.new(mode, size, "#aa3311").save(content, kind, **options)
+    return content.getvalue()
 
 
 def rows_kept(store: Store) -> int:

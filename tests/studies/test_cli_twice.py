@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from bundles import picture, zipped
 from playing import check_replay, clinic
 
 from dopl_core import cli, studies
@@ -251,6 +252,29 @@ def once(store: Store, study: str, command: list[str], reason: str) -> None:
     with pytest.raises(SystemExit, match=reason):
         cli.main(command)
     assert studies.last_event(store, study) == before
+
+
+def test_the_same_photos_again_change_nothing(
+    store: Store, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    zips = [tmp_path / "photos.zip", tmp_path / "more.zip"]
+    zips[0].write_bytes(zipped({"p1.png": picture("PNG")}))
+    zips[1].write_bytes(zipped({"p1.png": picture("PNG"), "p2.png": picture("PNG", (9, 9))}))
+    events = studies.last_event(store, study)
+    for file, said, more in (
+        (0, "1 photos kept", 1),
+        (0, "0 photos kept, 1 were", 0),
+        (1, "1 ", 1),
+    ):
+        cli.main(["photos", study, str(zips[file])])
+        events += more
+        assert said in capsys.readouterr().out
+        assert studies.last_event(store, study) == events
+    for more in (1, 0):
+        studies.remove_photos(store, study)
+        events += more
+        assert studies.last_event(store, study) == events
+    check_replay(store, study)
 
 
 def test_a_wrong_file_changes_nothing(store: Store, study: str, week: Callable[[str], str]) -> None:

@@ -19,7 +19,7 @@ from dopl_core.studies.store.transaction import StudyTransaction, write_study
 PLANNER_LEASE = 6.0  # seconds, renewed while a plan is made: a killed planner is soon replaced
 TOO_FAST_MS = 300  # a click sooner than this after a duel is shown was meant for the one before
 
-_MOST_SHOWN = 20_000  # impressions whose study a process remembers
+_MOST_SHOWN = 2_000  # impressions whose study a process remembers
 _SESSION_MS = 30 * 60 * 1000  # a longer pause begins a new session
 
 

@@ -159,24 +159,31 @@ def _eight_bits(opened: Image.Image) -> Image.Image:
     return opened if opened.mode in ("RGB", "RGBA", "L") else opened.convert("RGBA")
 
 
-def keep_photos(store: Store, study: str, photos: Mapping[str, bytes]) -> None:
-    """Store small JPEGs of arms in place of their previous ones; cards show them from now on."""
+def keep_photos(store: Store, study: str, photos: Mapping[str, bytes]) -> int:
+    """Store small JPEGs of arms in place of their previous ones; cards show them from now on.
+
+    Photos that are stored already change nothing. The number of new ones.
+    """
     with write_study(store, study) as tx:
         for arm in photos:
             tx.next_config.arm_number(arm)
-        _remove(tx.connection, study, photos)
-        rows = [{"study": study, "arm": arm, "content": one} for arm, one in photos.items()]
-        if rows:
+        stored = ((arm, _read(tx.connection, study, [arm])) for arm in photos)  # one at a time
+        new = {arm: photos[arm] for arm, found in stored if found.get(arm) != photos[arm]}
+        if new:
+            _remove(tx.connection, study, new)
+            rows = [{"study": study, "arm": arm, "content": one} for arm, one in new.items()]
             tx.connection.execute(sa.insert(tables.photos), rows)
-        known = {arm: hashlib.sha256(one).hexdigest() for arm, one in photos.items()}
-        tx.append("photos_added", PhotosAdded(known))
+            known = {arm: hashlib.sha256(one).hexdigest() for arm, one in new.items()}
+            tx.append("photos_added", PhotosAdded(known))
+        return len(new)
 
 
 def remove_photos(store: Store, study: str) -> None:
     """Delete all photos of a study."""
     with write_study(store, study) as tx:
-        tx.connection.execute(sa.delete(tables.photos).where(_photos.study == study))
-        tx.append("photos_removed")
+        gone = tx.connection.execute(sa.delete(tables.photos).where(_photos.study == study))
+        if gone.rowcount:
+            tx.append("photos_removed")
 
 
 def count_photos(store: Store, study: str) -> int:
@@ -192,11 +199,17 @@ def photo_addresses(store: Store, study: str, arms: Iterable[str]) -> dict[str, 
     They are part of the page, so the server has no photo URL that others could open.
     """
     with store.read() as connection:
-        found = connection.execute(_OF_ARMS, {"study": study, "arms": list(arms)}).all()
+        found = _read(connection, study, arms)
     return {
         arm: "data:image/jpeg;base64," + base64.b64encode(content).decode()
-        for arm, content in found
+        for arm, content in found.items()
     }
+
+
+def _read(connection: sa.Connection, study: str, arms: Iterable[str]) -> dict[str, bytes]:
+    """The photos that some arms have."""
+    found = connection.execute(_OF_ARMS, {"study": study, "arms": list(arms)})
+    return {arm: content for arm, content in found}  # noqa: C416
 
 
 def _remove(connection: sa.Connection, study: str, arms: Iterable[str]) -> None:

@@ -6,20 +6,13 @@ import struct
 import zlib
 
 import pytest
-from bundles import files, zipped
+from bundles import files, picture, zipped
 from PIL import Image
 from playing import clinic
 
 from dopl_core import studies
 from dopl_core.studies import CsvError, Store, StudyError
 from dopl_core.studies.collect import photos
-
-
-def picture(kind: str = "JPEG", size: tuple[int, int] = (640, 480), **options: object) -> bytes:
-    content = io.BytesIO()
-    mode = "RGB" if kind == "JPEG" else "RGBA"
-    Image.new(mode, size, "#aa3311").save(content, kind, **options)
-    return content.getvalue()
 
 
 def test_photos_match_ids_in_any_folder_case_and_format() -> None:

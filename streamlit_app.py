@@ -11,6 +11,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from pages.shared.backend import planner, store
 from pages.shared.errors import with_database
 from pages.shared.guards import is_owner
+from pages.shared.heap import share_one_heap
 from pages.shared.middleware import AccessControl
 
 PAGES = Path(__file__).parent / "pages"
@@ -52,5 +53,7 @@ def _page(file: str, title: str, icon: str, default: bool = False) -> StreamlitP
     return st.Page(PAGES / file, title=title, icon=icon, url_path=address, default=default)
 
 
-if get_script_run_ctx() is not None:  # a visit, not the server that imports `app`
+if get_script_run_ctx(suppress_warning=True) is not None:
     navigation()
+else:  # the server imports `app`
+    share_one_heap()

@@ -64,7 +64,7 @@ async def annotate(url: str, think: float, token: str) -> None:
                 if clicked:
                     print(1000 * (time.perf_counter() - clicked), flush=True)
                     clicked = 0.0
-                if buttons and buttons != answered:
+                if len(buttons) == 2 and buttons != answered:  # not of a run that was cut short
                     answered = buttons
                     await asyncio.sleep(max(0.4, think * random.uniform(0.5, 1.5)))
                     clicked = time.perf_counter()

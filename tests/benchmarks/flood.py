@@ -72,8 +72,8 @@ def play(folder: Path, seconds: int) -> None:
     time.sleep(max(0, SETTLED - seconds))
     print(f"  without: {without}\n  during:  {during}\n  after:   {after}")
     print(f"  {counts[0]} messages over {counts[1]} websockets; processes the same: {same}; ")
-    print(f"  draft kept: {bool(kept)}; {before} MB before, {peak} MB at the end, ", end="")
-    print(f"{_memory(server.process.pid)} MB {SETTLED} s later", flush=True)
+    print(f"  draft kept: {bool(kept)}; {before:.0f} MB before, {peak:.0f} MB at the end, ", end="")
+    print(f"{_memory(server.process.pid):.0f} MB {SETTLED} s later", flush=True)
     server.kill()
     store.close()
 

@@ -31,7 +31,7 @@ from dopl_core.studies.exchange import bundle_csv, transitions_csv, version_3
 from dopl_core.studies.exchange.bundle_csv import LARGEST_NUMBER, iso, milliseconds, reason
 from dopl_core.studies.model import past_answers, past_records, rules, safe_csv
 from dopl_core.studies.model.config_changes import changed
-from dopl_core.studies.model.config_json import from_json, read_json, to_json
+from dopl_core.studies.model.config_json import from_json, read_json, to_text
 from dopl_core.studies.model.errors import CsvError, LogError, StudyError
 from dopl_core.studies.model.event_bodies import NAMES_REMOVED
 from dopl_core.studies.model.event_kinds import body_of
@@ -154,7 +154,7 @@ def _study_json(log: StudyLog) -> bytes:
             for one in log.annotators
         ],
         reports=[ReportJson(e.episode, e.epoch, e.columns) for e in log.epochs if e.columns],
-        config=json.loads(to_json(log.config)),
+        config=json.loads(log.config_text),
     )
     text = json.dumps(to_builtins(about), ensure_ascii=False, indent=1)
     return f"{text}\n".encode()
@@ -206,6 +206,7 @@ def _log(about: StudyJson, files: dict[str, bytes]) -> StudyLog:
         status=about.status,
         made_at=0,
         config=config,
+        config_text=to_text(about.config),
         asked=about.asked,
         given=about.given,
         annotators=[],

@@ -31,6 +31,7 @@ def write(store: Store, log: StudyLog) -> None:
     # processes (store.heads), and with its reports in their cache.
     counters["config_digest"] = secrets.token_hex(32)
     row, content = inserts.study(log.study, log.config, log.made_at, **counters)
+    content["content"] = log.config_text  # as it was written, for the log has its digest
     with store.write() as connection:
         try:
             connection.execute(sa.insert(tables.studies), row | {"title": log.coming.title})

@@ -70,6 +70,7 @@ def without_names(log: StudyLog, keep: Collection[str] = ()) -> StudyLog:
     return replace(
         log,
         config=config,
+        config_text=to_json(config),
         annotators=sorted(people, key=lambda one: (one.joined_at, one.name)),  # as they are read
         impressions=[_impression(shown, names) for shown in log.impressions],
         epochs=epochs,

@@ -42,6 +42,7 @@ class StudyLog:
     """Everything that happened in a study.
 
     config: as the study was made; events of the kinds in CHANGES have changed it since
+    config_text: the same as JSON, as it was written then, whose digest the log has
     asked, given: answers that the present round asks for, and has
     epochs: as they were reported, before any correction
     arrays: what the learner held after the last plan beside its counts; None where they are lost
@@ -54,6 +55,7 @@ class StudyLog:
     status: str
     made_at: int
     config: StudyConfig
+    config_text: str
     asked: int
     given: int
     annotators: list[Person]

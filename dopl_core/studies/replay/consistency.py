@@ -5,8 +5,16 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from dopl_core.studies.model.config_json import digest_of
 from dopl_core.studies.model.errors import LogError
-from dopl_core.studies.model.event_bodies import Joined, ListChanged, Listed, Observed, Planned
+from dopl_core.studies.model.event_bodies import (
+    Joined,
+    ListChanged,
+    Listed,
+    Made,
+    Observed,
+    Planned,
+)
 from dopl_core.studies.model.event_kinds import (
     EFFECTIVE,
     KINDS,
@@ -21,10 +29,13 @@ from dopl_core.studies.model.outcomes import ANSWERS, CREDIT, LEARNT
 from dopl_core.studies.model.study_log import StudyLog
 from dopl_core.studies.store import about
 
+OTHER_CONFIG = "the configuration (roster, names, settings) is not what the study had"
+
 
 def check(log: StudyLog) -> None:
     """Refuse a log whose parts contradict each other."""
     _check_events(log)
+    _check_config(log)
     _check_undone_reports(log)
     _check_plans_know_enough(log)
     _check_past_records(log)
@@ -86,6 +97,14 @@ def _check_undone_reports(log: StudyLog) -> None:
             len(reports) + 1,
         ):
             raise LogError(f"{where}: the report of week {body.week} is not the latest one")
+
+
+def _check_config(log: StudyLog) -> None:
+    """The configuration is that of the log, whose events have digests since schema 11."""
+    for _, _, event in _rows(log, "made"):
+        body: Made = body_of(event)
+        if body.about and body.config != digest_of(log.config_text):
+            raise LogError(f"study.json: {OTHER_CONFIG}")
 
 
 def _check_plans_know_enough(log: StudyLog) -> None:

@@ -39,6 +39,7 @@ def log_of(reader: StudyReader) -> StudyLog:
         status=row.status,
         made_at=row.made_at,
         config=reader.first_config,
+        config_text=reader.config_text(),
         asked=row.asked,
         given=row.given,
         annotators=_read_people(connection, row.id),

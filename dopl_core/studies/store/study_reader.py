@@ -99,9 +99,13 @@ class StudyReader:
     def _read_config(self, changes: int) -> StudyConfig:
         if changes:
             return changed(self.first_config, self.changes[:changes])
+        return from_json(self.config_text())
+
+    def config_text(self) -> str:
+        """The configuration as the study was made, as JSON."""
         c = tables.configs.c
         query = sa.select(c.content).where(c.study == self.id)
-        return from_json(self.connection.execute(query).scalar() or "")
+        return self.connection.execute(query).scalar() or ""
 
     @cached_property
     def changes(self) -> list[Change]:

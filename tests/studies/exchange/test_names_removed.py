@@ -302,7 +302,7 @@ FIELDS: dict[str, dict[str, str]] = {
     },
     "Arm": {RENAMED: "id label group columns", HARMLESS: "state present"},
     "StudyLog": {
-        RENAMED: "config annotators impressions epochs events",
+        RENAMED: "config config_text annotators impressions epochs events",
         HARMLESS: "study status made_at asked given plans arrays queue",
     },
     # Of a configuration, only what can hold text of its owner.

@@ -1,16 +1,19 @@
 """Whoever changes a field of a study's record is found by replay, or by a seal."""
 
+import json
 import random
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from bundles import OURS
+from bundles import OURS, files, zipped
 from playing import Clock, check_replay, clinic, everyone, one_answer, play
 
 from dopl_core import cli, studies
-from dopl_core.studies import Ask, Store, StudyError
+from dopl_core.studies import Ask, CsvError, Store, StudyError
+from dopl_core.studies.model import config_json
+from dopl_core.studies.model.config_json import to_text
 from dopl_core.studies.model.errors import LogError
 from dopl_core.studies.store import inserts, tables
 
@@ -139,6 +142,36 @@ def test_a_change_of_any_single_field_is_refused(store: Store, clock: Clock) -> 
     assert missed == []
     store.configs.clear()
     check_replay(store, study)
+
+
+def test_the_configuration_of_an_imported_study_is_compared(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where another version of dopl wrote it, whose settings were others."""
+    with monkeypatch.context() as older:
+        written = config_json.to_json
+        older.setattr(inserts, "to_json", lambda one: without_a_setting(written(one)))
+        study = studies.create_study(store, clinic())
+    one_answer(store, study, "Ann")
+    content = studies.export_bundle(store, study)
+    studies.delete_study(store, study)
+    studies.import_bundle(store, content)
+    studies.replay_study(store, study)
+    assert studies.export_bundle(store, study) == content
+    about = json.loads(files(content)["study.json"])
+    about["config"]["arms"][0]["name"] = "Somebody else"
+    forged = zipped(files(content) | {"study.json": json.dumps(about).encode()})
+    with pytest.raises(CsvError, match=r"the configuration \(roster, names, settings\) is not"):
+        studies.replay_bundle(forged)
+    with store.write() as connection:
+        connection.execute(sa.update(tables.configs).values(content=to_text(about["config"])))
+    store.configs.clear()
+    with pytest.raises(LogError, match="the configuration"):
+        studies.replay_study(store, study)
+
+
+def without_a_setting(text: str) -> str:
+    return to_text({name: value for name, value in json.loads(text).items() if name != "why"})
 
 
 def test_a_seal_proves_that_nothing_before_it_was_changed(store: Store, clock: Clock) -> None:

@@ -293,6 +293,12 @@ def test_the_proxy_limits_rates_and_connections_and_passes_on_the_port() -> None
     assert "proxy_set_header Host $http_host;" in text
 
 
+def test_the_proxy_takes_no_server_out_that_failed() -> None:
+    """nginx lets one request in a while try it, which as a websocket ends only with the visit."""
+    found = re.findall(r"^ +server [\d.:]+ (.*);", read(SERVER / "nginx.conf"), re.MULTILINE)
+    assert found == ["max_fails=0"] * 2
+
+
 def test_the_proxy_lets_the_largest_upload_through() -> None:
     found = re.search(r"client_max_body_size (\d+)m;", read(SERVER / "nginx.conf"))
     assert found is not None

@@ -27,7 +27,7 @@ class Visit:
         )
         self.socket = self._open.enter_context(opening)
         self.seen: list[ForwardMsg] = []
-        self.session = ""
+        self.session = self.page = ""
 
     def run(self, query: str = "", page: str = "", fragment: str = "", click: str = "") -> str:
         """Run the page or a fragment, with a button clicked; the reply as text."""
@@ -36,6 +36,7 @@ class Visit:
         state.query_string = query
         state.page_name = page
         state.fragment_id = fragment
+        state.page_script_hash = self.page if fragment else ""
         if click:
             state.widget_states.widgets.add(id=click, trigger_value=True)
         self.socket.send(message.SerializeToString())
@@ -49,6 +50,8 @@ class Visit:
             message.ParseFromString(self.socket.recv(timeout=20))
             if message.WhichOneof("type") == "new_session":
                 self.session = message.new_session.initialize.session_id or self.session
+            elif message.WhichOneof("type") == "navigation":
+                self.page = message.navigation.page_script_hash
             yield message
             if message.WhichOneof("type") == "script_finished" and message.script_finished in (
                 ForwardMsg.FINISHED_SUCCESSFULLY,

@@ -1,14 +1,14 @@
 """A locked database: clicks are answered in words soon, other studies and slow work go on."""
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
 import sqlalchemy as sa
+from locking import locked
 from playing import clinic
 
 from dopl_core import studies
@@ -35,24 +35,6 @@ def store(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 @pytest.fixture
 def study(store: Store) -> str:
     return studies.create_study(store, clinic(ratings=PEOPLE))
-
-
-@contextmanager
-def locked(url: str, study: str) -> Iterator[Callable[[], None]]:
-    """Another program keeps the study's row locked, or the whole file; call it to let go."""
-    if url.startswith("sqlite"):
-        file = sqlite3.connect(sa.make_url(url).database or "", check_same_thread=False)
-        file.execute("BEGIN IMMEDIATE")
-        yield file.rollback
-        file.close()
-        return
-    engine = sa.create_engine(url)
-    with engine.connect() as connection:
-        connection.execute(
-            sa.text("SELECT id FROM studies WHERE id = :study FOR UPDATE"), {"study": study}
-        )
-        yield connection.rollback
-    engine.dispose()
 
 
 def refused(act: Callable[[], object]) -> str:

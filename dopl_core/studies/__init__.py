@@ -96,7 +96,7 @@ from dopl_core.studies.exchange.import_export import (
     replay_bundle,
     replay_study,
 )
-from dopl_core.studies.exchange.seal import Seal, seal_study
+from dopl_core.studies.exchange.seal import Seal, check_signature, seal_study, sign_seal
 from dopl_core.studies.model.errors import AmbiguousDatesError, CsvError, StoreError, StudyError
 from dopl_core.studies.model.log_values import week_of
 from dopl_core.studies.model.names import participant_name

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from dopl_core import studies
-from dopl_core.studies import Setting, StudyError
+from dopl_core.paths import write_private
+from dopl_core.studies import Setting, StudyError, access
 from dopl_core.studies.diagnostics import run_checks
 from dopl_core.studies.operate.rehearsal import Habits, people_in
 from dopl_core.studies.operate.rehearsal import rehearse as play
-from dopl_core.studies.weekly_cli import correct, list_, report, say, write_private
+from dopl_core.studies.weekly_cli import correct, list_, report, say
 
 Command = Callable[[argparse.Namespace], None]
 Adder = Callable[[str, Command], argparse.ArgumentParser]
@@ -32,7 +33,8 @@ def add(command: Adder) -> None:
     sub = command("replay", replay)
     sub.add_argument("what", metavar="FILE|STUDY", help="a bundle, or the id of a study")
     sub.add_argument("--seal", metavar="TEXT", help="check that the log contains this seal")
-    _of_study(command("seal", seal))
+    for one in (sub, _of_study(command("seal", seal))):
+        one.add_argument("--key", type=Path, metavar="FILE", help="the owner's key signs the seal")
     _add_rehearse(command("rehearse", rehearse))
 
 
@@ -236,8 +238,7 @@ def export(args: argparse.Namespace) -> None:
     """Write a study into a zip of CSV files."""
     store = studies.open_store()
     content = studies.export_bundle(store, args.study, args.without_names, args.keep)
-    out = args.out or Path(f"{args.study}.zip")
-    write_private(out, content)
+    write_private(out := args.out or Path(f"{args.study}.zip"), content)
     say(f"{out}: {len(content):,} bytes")
 
 
@@ -249,17 +250,26 @@ def import_(args: argparse.Namespace) -> None:
 def replay(args: argparse.Namespace) -> None:
     """Compute a bundle or a study again from its start, and compare the results."""
     how: list[str] = []
+    if args.key is not None:
+        studies.check_signature(args.seal or "", args.key.read_text().strip())
     if Path(args.what).is_file():
         learner = studies.replay_bundle(Path(args.what), how.append, args.seal)
     else:
         learner = studies.replay_study(studies.open_store(), args.what, how.append, args.seal)
-    counts = f"{learner.episode} plans and {learner.counts.total():.0f} answers replayed"
-    say(f"{args.what}: {counts}; {how[0]}")
+    answers = f"{learner.counts.total():.0f} answers replayed; {how[0]}"
+    say(f"{args.what}: {learner.episode} plans and {answers}")
 
 
 def seal(args: argparse.Namespace) -> None:
     """Print a line that proves later that nothing before it was changed."""
-    say(str(studies.seal_study(studies.open_store(), args.study)))
+    store = studies.open_store()
+    made = studies.seal_study(store, args.study)
+    if args.key is not None:
+        key = args.key.read_text().strip()
+        if not access.is_owner(store, key):
+            raise StudyError(f"{args.key}: not the owner's key, which `dopl key` printed")
+        made = studies.sign_seal(made, key)
+    say(str(made))
 
 
 def rehearse(args: argparse.Namespace) -> None:

@@ -3,26 +3,19 @@
 import argparse
 import csv
 import io
-import os
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from dopl_core import studies
+from dopl_core.paths import write_private
 from dopl_core.studies import StudyError, one_line, printable
 
 
 def say(words: str, **options: Any) -> None:
     """Print a line; text from rosters, names and comments cannot send codes to the terminal."""
     print(one_line(words), **options)
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read."""
-    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        os.fchmod(file.fileno(), 0o600)  # of a file that was here before
-        file.write(content)
 
 
 def list_(args: argparse.Namespace) -> None:

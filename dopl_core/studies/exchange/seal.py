@@ -1,9 +1,11 @@
 """Seals: the last event of a study's log in one line, to write down, publish or sign.
 
 The line has a digest of all events up to there. Whoever can write to a database can change its log
-and compute all digests anew, but not those of a line that others have.
+and compute all digests anew, but not those of a line that others have. Nor can they sign a line:
+that needs the owner's key, of which the database has only the hash.
 """
 
+import hmac
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -20,25 +22,30 @@ _WORD = "dopl-seal"
 
 
 class Seal(NamedTuple):
-    """The number, the digest and the time (milliseconds) of an event of a study."""
+    """The number, the digest and the time (milliseconds) of an event of a study.
+
+    signature: HMAC-SHA256 of the line with the owner's key, or nothing
+    """
 
     study: str
     seq: int
     digest: str
     at: int
+    signature: str = ""
 
     def __str__(self) -> str:
-        return f"{_WORD} {self.study} {self.seq} {self.digest} {iso(self.at)}"
+        words = (_WORD, self.study, self.seq, self.digest, iso(self.at), self.signature)
+        return " ".join(map(str, words)).rstrip()
 
 
 def read_seal(text: str) -> Seal:
     """The seal that `dopl seal` printed; line breaks and blanks around it do not matter."""
     try:
-        word, study, seq, digest, at = text.split()
-        seal = Seal(study, int(seq), digest.lower(), milliseconds(at))
+        word, study, seq, digest, at, *signed = text.split()
+        seal = Seal(study, int(seq), digest.lower(), milliseconds(at), *signed)
         if word != _WORD or seal.seq < 1:
             raise ValueError
-    except ValueError:
+    except (TypeError, ValueError):
         raise StudyError(
             f'"{text.strip()[:80]}" is not a seal: the whole line that `dopl seal STUDY` printed '
             "is needed"
@@ -54,6 +61,23 @@ def seal_study(store: Store, study: str) -> Seal:
         last = sa.select(e.at).where(e.study == study, e.seq == reader.row.seq)
         at = reader.connection.execute(last).scalar_one()
         return Seal(study, reader.row.seq, reader.row.chain or "", at)
+
+
+def sign_seal(seal: Seal, key: str) -> Seal:
+    """The seal with a signature that only somebody with this key can make."""
+    return seal._replace(signature=_signature(seal, key))
+
+
+def check_signature(text: str, key: str) -> None:
+    """Refuse a seal that was not signed with this key."""
+    seal = read_seal(text)
+    if not hmac.compare_digest(seal.signature.encode(), _signature(seal, key).encode()):
+        raise StudyError("the seal is not signed with this key")
+
+
+def _signature(seal: Seal, key: str) -> str:
+    line = str(seal._replace(signature=""))
+    return hmac.new(key.encode(), line.encode(), "sha256").hexdigest()
 
 
 def check_study(reader: StudyReader, seal: Seal) -> None:

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from bundles import OURS, files, zipped
 from playing import Clock, check_replay, clinic, everyone, one_answer, play
 
 from dopl_core import cli, studies
-from dopl_core.studies import Ask, CsvError, Store, StudyError
+from dopl_core.studies import Ask, CsvError, Store, StudyError, access
 from dopl_core.studies.model import config_json
 from dopl_core.studies.model.config_json import to_text
 from dopl_core.studies.model.errors import LogError
@@ -215,6 +216,35 @@ def test_a_seal_is_of_its_study_and_of_events_that_are_there(sqlite_store: Store
     for text in ("", "x", str(seal)[:-9], str(seal).replace("dopl-seal", "seal")):
         with pytest.raises(StudyError, match="is not a seal"):
             studies.replay_study(sqlite_store, one, seal=text)
+
+
+def test_a_signed_seal_needs_the_key_that_signed_it(
+    sqlite_store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study = studies.create_study(sqlite_store, clinic())
+    monkeypatch.setattr(studies, "open_store", lambda: sqlite_store)
+    key, other = tmp_path / "key", tmp_path / "other"
+    key.write_text(f"{access.make_owner_key(sqlite_store)}\n")
+    other.write_text("something else")
+    with pytest.raises(SystemExit, match="not the owner's key"):
+        cli.main(["seal", study, "--key", str(other)])
+    cli.main(["seal", study, "--key", str(key)])
+    signed = capsys.readouterr().out
+    cli.main(["replay", study, "--seal", signed])  # without the key it is a seal as any
+    assert "reproduced" in capsys.readouterr().out
+    cli.main(["replay", study, "--seal", signed, "--key", str(key)])
+    assert "reproduced" in capsys.readouterr().out
+    line = signed.rpartition(" ")[0]
+    one = studies.seal_study(sqlite_store, study)
+    for file, text in ((other, signed), (key, line), (key, f"{line} {'0' * 64}")):
+        with pytest.raises(SystemExit, match="not signed with this key"):
+            cli.main(["replay", study, "--seal", text, "--key", str(file)])
+    moved = signed.replace(one.digest, "0" * 64)
+    with pytest.raises(SystemExit, match="not signed with this key"):
+        cli.main(["replay", study, "--seal", moved, "--key", str(key)])
 
 
 def test_the_commands_print_and_check_a_seal(

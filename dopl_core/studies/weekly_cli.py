@@ -5,7 +5,6 @@ import csv
 import io
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from dopl_core import studies

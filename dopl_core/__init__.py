@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from dopl_core.environments import load as load_environment
     from dopl_core.experiments.sweep import simulate
     from dopl_core.learning.dopl import Dopl
+    from dopl_core.learning.from_answers import strengths
     from dopl_core.learning.learner import Learner
     from dopl_core.learning.planning import plan
-    from dopl_core.learning.preferences import calibrated_strengths as strengths
     from dopl_core.world import SimulatedWorld
 
 __all__ = [
@@ -45,7 +45,7 @@ _PLACES = {
     "load_environment": ("environments", "load"),
     "plan": ("learning.planning", "plan"),
     "simulate": ("experiments.sweep", "simulate"),
-    "strengths": ("learning.preferences", "calibrated_strengths"),
+    "strengths": ("learning.from_answers", "strengths"),
 }
 
 

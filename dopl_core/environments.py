@@ -79,7 +79,26 @@ def names() -> list[str]:
 
 
 def load(name_or_path: str | Path, seed: int = 0) -> Bandit:
-    """The bandit of a named environment or of a TOML file; ranges are drawn from `seed`."""
+    """The bandit of a named environment or of a TOML file.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        A name, such as ``"cpap"``, or the path of your own TOML file.
+    seed : int, default 0
+        Ranges ``[low, high]`` of the file are drawn from it.
+
+    Returns
+    -------
+    Bandit
+        With ``transitions`` of shape (N, S, 2, S), ``rewards`` (N, S) and ``budget``.
+
+    Examples
+    --------
+    >>> bandit = load("cpap")
+    >>> bandit.transitions.shape, bandit.rewards.shape, bandit.budget
+    ((20, 3, 2, 3), (20, 3), 8)
+    """
     path = Path(name_or_path)
     if path.suffix != ".toml":
         path = FOLDER / f"{name_or_path}.toml"

@@ -15,7 +15,33 @@ class SimulatedWorld:
     So all learners compared meet the same random numbers: in epoch h arm n has the same uniform
     number whether or not it was helped.
 
-    states: [N] now;  start: [N] when the episode began;  moves: [H, N, 1] uniform numbers
+    Parameters
+    ----------
+    bandit : Bandit
+        Its transitions have shape (N, S, 2, S), its rewards (N, S).
+    seed : int
+        Of states, moves and answers.
+    restart : bool
+        Whether every episode begins in new states (errata 15).
+    temperature : float
+        Of the answers: 1 is the paper's oracle, a lower one errs less.
+
+    Attributes
+    ----------
+    states, start : ndarray of int, shape (N,)
+        Now, and when the episode began.
+    moves : ndarray, shape (H, N, 1)
+        The uniform numbers of the episode.
+
+    Examples
+    --------
+    >>> from dopl_core import load_environment
+    >>> world = SimulatedWorld(load_environment("cpap"), seed=0)
+    >>> world.begin(episode=1, horizon=5)
+    >>> world.step(arms=np.arange(8)).shape  # eight are helped, all twenty move
+    (20,)
+    >>> world.answer(np.array([[0, 2, 1, 0]]))  # arm 0 in state 2 against arm 1 in state 0
+    array([1.])
     """
 
     def __init__(

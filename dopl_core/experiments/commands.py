@@ -14,7 +14,7 @@ from dopl_core.learning.planning import ENGINES
 
 Adder = Callable[[str, Callable[[argparse.Namespace], None]], argparse.ArgumentParser]
 
-_SETTINGS = {field.name for field in fields(Run)} - {"environment", "learner", "seed"}
+_SETTINGS = {field.name for field in fields(Run)} - {"environment", "learner", "seed", "own"}
 
 
 def add(command: Adder) -> None:

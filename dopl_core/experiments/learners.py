@@ -1,7 +1,14 @@
-"""The learners that can be simulated, in one table. A new learner is a file and a row here."""
+"""The learners that can be simulated: one table, and those that come from outside.
 
+A learner from outside is `package.module:Class`, an entry point of the group `dopl.learners` in an
+installed package, or a class or factory that is given to `simulate`.
+"""
+
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from dopl_core.experiments.baselines import MleLp, Oracle, Random, WorstFirst
@@ -19,7 +26,7 @@ class Kind:
     label: shown to people
     lines: its lines in figures, label and colour, by confidence ("none" if it has none);
            colours that colour-blind readers can tell apart (Okabe and Ito)
-    make: from its settings and the bandit; only the oracle uses more than size, `pays` and columns
+    make: from its settings and the bandit; only an oracle uses more than size, `pays` and columns
     uses: settings that it has in addition to those of every learner
     """
 
@@ -80,3 +87,87 @@ LEARNERS = {
     ),
     "random": Kind("Random help", {"none": ("Random", "#d55e00")}, _sized(Random)),
 }
+
+GROUP = "dopl.learners"
+_FLOW = ("horizon", "seed", "design", "ties")  # settings of every learner
+_TOLD = ("confidence", "engine", "answers", "ordered", "memory")  # those that a class may ask for
+
+
+def names() -> list[str]:
+    """The learners of the table, then those that installed packages offer."""
+    return [*LEARNERS, *(name for name in _offered() if name not in LEARNERS)]
+
+
+def label(name: str) -> str:
+    """What people read in place of a learner's name."""
+    return LEARNERS[name].label if name in LEARNERS else name
+
+
+def find(name: str) -> Kind:
+    """The kind of learner with a name, or of `package.module:Class`."""
+    if name in LEARNERS:
+        return LEARNERS[name]
+    if ":" in name:
+        return kind_of(_imported(EntryPoint(name, name, GROUP)), name)
+    if name in (offered := _offered()):
+        return kind_of(_imported(offered[name]), name)
+    raise ValueError(
+        f'learner "{name}" is not one of {", ".join(names())}, nor a package.module:Class'
+    )
+
+
+def kind_of(learner: type[Learner] | Callable[..., Learner], name: str = "") -> Kind:
+    """The kind of a class or a factory of learners.
+
+    A class is made with n_arms, n_states, budget, horizon, seed, design and ties, and with those of
+    confidence, engine, answers, ordered, memory and pays that its arguments name. A factory is
+    called with the bandit, horizon and seed.
+    """
+    name = name or getattr(learner, "__name__", "") or type(learner).__name__
+    if not isinstance(learner, type):
+        if not callable(learner):
+            raise ValueError(f"learner {learner!r} is not a name, a class or a factory")
+        return Kind(name, {}, _from_factory(learner, name))
+    if not issubclass(learner, Learner):
+        raise ValueError(f'learner "{name}" is not a subclass of dopl_core.Learner')
+    asked = _arguments(learner)
+    uses = tuple(setting for setting in _TOLD if setting in asked)
+    return Kind(name, {}, (_paid if "pays" in asked else _sized)(learner), uses)
+
+
+def _arguments(learner: type) -> set[str]:
+    """The arguments that a class names, and those of its bases where it passes others on."""
+    found: set[str] = set()
+    for kind in learner.__mro__:
+        if "__init__" in vars(kind):
+            arguments = inspect.signature(vars(kind)["__init__"]).parameters
+            found |= arguments.keys()
+            if all(one.kind != inspect.Parameter.VAR_KEYWORD for one in arguments.values()):
+                break
+    return found
+
+
+def _from_factory(factory: Callable[..., Learner], name: str) -> Callable[..., Learner]:
+    def make(bandit: Bandit, *, horizon: int, seed: int, **_: Any) -> Learner:
+        made = factory(bandit, horizon=horizon, seed=seed)
+        if not isinstance(made, Learner):
+            raise ValueError(f"factory {name} gave {type(made).__name__}, not a dopl_core.Learner")
+        return made
+
+    return make
+
+
+def _offered() -> dict[str, EntryPoint]:
+    return {found.name: found for found in entry_points(group=GROUP)}
+
+
+def _imported(place: EntryPoint) -> Any:
+    """What an entry point names. Whatever its module raises becomes one line."""
+    module, _, name = place.value.partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except Exception as error:
+        raise ValueError(f'learner "{place.value}": {type(error).__name__}: {error}') from error
+    return found

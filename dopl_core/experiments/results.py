@@ -16,7 +16,6 @@ import math
 import os
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
@@ -76,7 +75,7 @@ class Results:
     def _open(self) -> None:
         """Begin, or continue where the same runs stopped."""
         plan = self._folder / "sweep.json"
-        runs = [asdict(run) for run in self.runs]
+        runs = [run.plain() for run in self.runs]
         if not plan.exists():
             if self._rows.exists():
                 raise ValueError(f"{self._rows} exists already: choose another folder (--out)")

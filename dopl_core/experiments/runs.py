@@ -1,7 +1,7 @@
 """What can be simulated: one learner with one seed in one environment, and grids of them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from dopl_core import environments
 from dopl_core.experiments.baselines import Memory
-from dopl_core.experiments.learners import LEARNERS
+from dopl_core.experiments.learners import Kind, find
 from dopl_core.learning.bandit import Bandit
 from dopl_core.learning.dopl import Confidence
 from dopl_core.learning.learner import Learner, Ties
@@ -22,10 +22,12 @@ from dopl_core.validation import check
 class Run:
     """One learner with one seed in one environment (a name, or the path of a TOML file).
 
+    learner: a name, or package.module:Class
     history_epochs: past epochs in which B arms, chosen at random, were helped
     sitting: answers of the first sitting;  answers: wanted in an epoch, 0 for the paper's B-1
     ordered: states go from worst to best
     columns: tell the learner the environment's columns, if it can use them
+    own: the kind of a learner that was given as an object; it is not written to files
     """
 
     environment: str
@@ -46,16 +48,26 @@ class Run:
     answers: Annotated[int, Meta(ge=0)] = 0
     ordered: bool = False
     columns: bool = True
+    own: Any = None
 
     def __post_init__(self) -> None:
         check(self)
-        if self.learner not in LEARNERS:
-            raise ValueError(f'learner "{self.learner}" is not one of {", ".join(LEARNERS)}')
+        _ = self.kind
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its learner."""
+        found: Kind = find(self.learner) if self.own is None else self.own
+        return found
+
+    def plain(self) -> dict[str, Any]:
+        """The settings as plain data."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "own"}
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
         """What identifies a run in its results: environment, learner, confidence, engine, seed."""
-        uses = LEARNERS[self.learner].uses
+        uses = self.kind.uses
         confidence = self.confidence if "confidence" in uses else "none"
         engine = self.engine if "engine" in uses else "none"
         return Path(self.environment).stem, self.learner, confidence, engine, str(self.seed)
@@ -66,7 +78,7 @@ class Run:
 
     def make_learner(self, bandit: Bandit) -> Learner:
         """The learner. It is told the size of the bandit; only the oracle knows everything."""
-        kind = LEARNERS[self.learner]
+        kind = self.kind
         settings = ("horizon", "seed", "design", "ties", *kind.uses)
         return kind.make(bandit, **{name: getattr(self, name) for name in settings})
 

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,10 +15,12 @@ import pandas as pd
 from joblib import Parallel, delayed, parallel_config
 from tqdm import tqdm
 
+from dopl_core.experiments.learners import kind_of
 from dopl_core.experiments.metrics import Truth, errors, truth
 from dopl_core.experiments.results import Results, Row, State, planned, read, summary
 from dopl_core.experiments.runs import Run, grid
 from dopl_core.experiments.simulator import References, play_episode, prepare
+from dopl_core.learning.learner import Learner
 from dopl_core.world import SimulatedWorld
 
 __all__ = ["Run", "grid", "planned", "read", "run", "simulate", "summary"]
@@ -50,7 +52,7 @@ def run(
 
 
 def simulate(
-    learner: str,
+    learner: str | type[Learner] | Callable[..., Learner],
     environment: str | Path,
     *,
     episodes: int,
@@ -59,13 +61,43 @@ def simulate(
     jobs: int = 1,
     **settings: Any,
 ) -> pd.DataFrame:
-    """Play a learner in a simulated world: the columns of episodes.csv, one row for each episode.
+    """Play a learner in a simulated world, with its references on the same random numbers.
 
-    learner: a name of LEARNERS;  environment: a name, or the path of a TOML file
-    seeds: how many, from 0;  jobs: local processes;  settings: other fields of Run
+    Parameters
+    ----------
+    learner : str, class or callable
+        A name (``"dopl"``, ``"random"``, ``"package.module:Class"`` ...), a subclass of `Learner`,
+        or a factory that is called as ``factory(bandit, horizon=H, seed=seed)``.
+    environment : str or Path
+        A name, such as ``"cpap"``, or the path of a TOML file.
+    episodes, horizon : int
+        Number of plans, and epochs H under each.
+    seeds : int
+        How many; they are 0, 1, ...
+    jobs : int, default 1
+        Local processes. Results do not depend on it.
+    **settings
+        Other settings: ``confidence``, ``engine``, ``design``, ``ties``, ``memory``, ``restart``,
+        ``temperature``, ``environment_seed``, ``history_epochs``, ``sitting``, ``answers``,
+        ``ordered``, ``columns``. `dopl simulate --help` explains them.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (seeds * episodes, 17)
+        The columns of episodes.csv, one row for each episode.
+
+    Examples
+    --------
+    >>> simulate("dopl", "cpap", episodes=3, horizon=5, seeds=2).shape
+    (6, 17)
+    >>> from dopl_core import Dopl
+    >>> set(simulate(Dopl, "cpap", episodes=1, horizon=5, seeds=1).learner)
+    {'Dopl'}
     """
-    settings |= {"episodes": episodes, "horizon": horizon}
-    runs = grid([str(environment)], [learner], range(seeds), **settings)
+    own = None if isinstance(learner, str) else kind_of(learner)
+    name = learner if isinstance(learner, str) else kind_of(learner).label
+    settings |= {"episodes": episodes, "horizon": horizon, "own": own}
+    runs = grid([str(environment)], [name], range(seeds), **settings)
     with TemporaryDirectory(prefix="dopl-") as folder:
         return run(runs, folder, jobs=jobs)
 

@@ -19,14 +19,7 @@ from dopl_core.learning import (
     preferences,
 )
 from dopl_core.learning import columns as columns_of
-from dopl_core.learning.bandit import (
-    UNKNOWN,
-    FloatArray,
-    IntArray,
-    Pays,
-    check_choice,
-    in_states,
-)
+from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, Pays, check_choice, in_states
 from dopl_core.learning.columns import Columns
 from dopl_core.learning.counts import Counts
 from dopl_core.learning.dynamics import Dynamics
@@ -45,11 +38,31 @@ Reference = Literal["fixed", "most-compared"]
 class Dopl(Learner):
     """Direct Online Preference Learning (Algorithm 2).
 
-    confidence: "paper" has Hoeffding widths; "calibrated" has posteriors that hold at human scale
-    reference: "fixed" keeps the arm-state that strengths are measured against (errata 13)
-    groups: [N] kinds of arms in the owner's words;  ordered: states are given from worst to best
-    answers: wanted in an epoch; those beyond B-1 are about the most telling pairs of any arms
-    columns: what else is known of the arms
+    Parameters
+    ----------
+    n_arms, n_states, budget, **flow
+        As for `Learner`.
+    confidence : {"calibrated", "paper"}
+        Posteriors that hold at human scale, or the paper's Hoeffding widths.
+    engine, pays
+        As for `plan`.
+    epsilon : float
+        The paper's confidence parameter.
+    reference : {"fixed", "most-compared"}
+        The arm-state that strengths are measured against: kept, or chosen anew (errata 13).
+    groups, columns : tuple of str of length N, Columns
+        Kinds of arms in the owner's words, and what else is known of them.
+    answers : int
+        Wanted in an epoch; those beyond B-1 are about the most telling pairs of any arms.
+    ordered : bool
+        Whether states are given from worst to best.
+
+    Examples
+    --------
+    >>> learner = Dopl(n_arms=6, n_states=3, budget=2, horizon=5)
+    >>> learner.replan()
+    >>> learner.activate(states=np.array([0, 1, 2, 0, 1, 2]), epoch=0).shape
+    (2,)
     """
 
     weigh_annotators = True

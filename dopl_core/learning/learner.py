@@ -6,7 +6,7 @@ epoch can be rebuilt, and the state of a learner is its counts and its last plan
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,14 +26,12 @@ from dopl_core.learning.bandit import (
     check_states,
     in_states,
 )
+from dopl_core.learning.beliefs import Beliefs
 from dopl_core.learning.columns import Columns
 from dopl_core.learning.counts import Counts, add_moves
-from dopl_core.learning.dynamics import Dynamics
-from dopl_core.learning.estimates import Estimates
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.planning.ranking import rank
-from dopl_core.learning.preferences import Preferences
 from dopl_core.learning.sharing import Ledger, Sharing, ledger, pick
 from dopl_core.learning.state_arrays import pack, unpack
 from dopl_core.learning.streams import Stream, generator
@@ -43,39 +41,72 @@ Ties = Literal["advantage", "paper"]
 _COUNTS = ("visits", "duels.at", "duels.times")  # the part of a state that was counted
 
 
-class UnsupportedError(ValueError):
-    """The learner cannot do what it was asked to do."""
-
-
-class Learner:
+class Learner(Beliefs):
     """The flow of Algorithm 1 and the counts that it gathers. A learner implements `make_plan`.
 
     The flow: `first_round` before the first plan; `replan` begins an episode; then in each epoch
     `activate`, `draw_lots` and `duels`. `standing` and `telling_duels` change nothing.
     A learner is told things in three ways: `count_duels`, `count_moves` and `adapt`.
-    Beliefs: the attributes below, `rewards`, `belief`, `draw_moves`, `draw_strengths`, `sureness`,
-    `which_columns`.
-    `state` and `restore` save and continue it. What it cannot do raises UnsupportedError.
+    Its beliefs are in `Beliefs`. `state` and `restore` save and continue it. What it cannot do
+    raises UnsupportedError.
 
-    n_arms N, n_states S, budget B, horizon H, seed;  episode: the present one, 0 before any plan
-    visits: [N, S, A, S'] moves seen;  counts: of duels between the M = N * S arm-states
-    present: [N] the arms that plans, lists and duels are about; estimates cover all arms ever known
-    plan: of the present episode, None before the first one
-    priority: [N, S] rank of each arm-state in the present plan; equal ranks are tied
-    tie_keys: [H, N] random keys that break ties in each epoch of this episode
-    dynamics, preferences: beliefs that the present plan was made from; None if there are none
-    has_posterior: whether these are honest posteriors that `belief` and the draws are taken from
-    pays: who earns the reward of a state, "all" arms or the "active" ones
-    answers: wanted in an epoch, if more than B-1;  by_lot: places of the B that are drawn by lot
-    ledger: of places shared out among groups;  caps: [N] largest share of epochs with help
-    groups, columns: [N] the kind of each arm in the owner's words, and what else is known of it
-    weigh_annotators: whether answers are weighted by how sure each annotator is
-    tell: called with the name of each step while a plan is made
+    Parameters
+    ----------
+    n_arms, n_states, budget : int
+        N, S, and B, how many arms are helped in an epoch.
+    horizon : int
+        H, the epochs of an episode.
+    seed : int
+        Of everything random in it.
+    design : {"star", "tree", "informative"}
+        Which pairs of the helped arms are asked about.
+    ties : {"advantage", "paper"}
+        What breaks ties between arm-states of a plan.
+
+    Attributes
+    ----------
+    episode : int
+        The present one, 0 before any plan.
+    visits : ndarray of int, shape (N, S, 2, S)
+        Moves seen, by state, action (0 waits, 1 acts) and next state.
+    counts : Counts
+        Of duels between the M = N * S arm-states; ``counts.wins()`` has shape (M, M).
+    present : ndarray of bool, shape (N,)
+        The arms that plans, lists and duels are about; estimates cover all arms ever known.
+    priority : ndarray, shape (N, S)
+        Rank of each arm-state in the present plan; equal ranks are tied.
+    tie_keys : ndarray, shape (H, N)
+        Random keys that break ties in each epoch of this episode.
+    pays : {"all", "active"}
+        Who earns the reward of a state.
+    answers, by_lot : int
+        Answers wanted in an epoch, if more than B-1; places of the B that are drawn by lot.
+    ledger, caps : Ledger, ndarray of shape (N,)
+        Places shared out among groups; largest share of epochs with help.
+    groups, columns : tuple of str of length N, Columns
+        The kind of each arm in the owner's words, and what else is known of it.
+    weigh_annotators : bool
+        Whether answers are weighted by how sure each annotator is.
+    tell : callable
+        Called with the name of each step while a plan is made.
+
+    Examples
+    --------
+    A learner that helps the arms that lost most of their duels:
+
+    >>> from dopl_core.experiments.baselines import index_plan
+    >>> class LosersFirst(Learner):
+    ...     def make_plan(self):
+    ...         wins = self.counts.wins()  # [M, M]
+    ...         score = (wins - wins.T).sum(axis=1)
+    ...         return index_plan(-score.reshape(self.n_arms, self.n_states))
+    >>> learner = LosersFirst(4, 1, budget=2, horizon=3)
+    >>> learner.count_duels([[0, 0, 1, 0], [2, 0, 3, 0]], [1, 1])
+    >>> learner.replan()
+    >>> learner.activate(states=np.zeros(4, dtype=int), epoch=0)
+    array([1, 3])
     """
 
-    plan: Plan | None = None
-    dynamics: Dynamics | None = None
-    preferences: Preferences | None = None
     pays: Pays = "all"
     answers = 0
     by_lot = 0
@@ -160,9 +191,6 @@ class Learner:
             self._cannot(f"ask for more than {budget - 1} answers in an epoch, the budget less 1")
         if weigh_annotators:
             self._cannot("weight answers by annotator")
-
-    def _cannot(self, what: str) -> NoReturn:
-        raise UnsupportedError(f"{type(self).__name__} cannot {what}")
 
     def _grow(self, n_arms: int) -> None:
         N, S, new = self.n_arms, self.n_states, n_arms - self.n_arms
@@ -317,56 +345,6 @@ class Learner:
         states = check_states(states, *sizes, unknown=True)
         next_states = check_states(next_states, *sizes, "next states", unknown=True)
         add_moves(self.visits, states, helped, next_states, times)
-
-    # --- what a learner believes
-
-    def planned(self) -> Plan:
-        """The plan of the present episode, for a caller that needs one."""
-        if self.plan is None:
-            raise ValueError("there is no plan yet: call replan() to begin the first episode")
-        return self.plan
-
-    def known_dynamics(self) -> Dynamics:
-        """The dynamics that the present plan was made from, for a caller that needs them."""
-        self.planned()
-        if self.dynamics is None:
-            self._cannot("say how arms move")
-        return self.dynamics
-
-    @property
-    def has_posterior(self) -> bool:
-        return False
-
-    def rewards(self) -> FloatArray:
-        """The rewards [N, S, A] that the present plan was made with."""
-        self._cannot("say what rewards its plan was made with")
-
-    def belief(self) -> Preferences:
-        """The strengths that the present plan was made with, with their covariance."""
-        self._cannot("give a posterior of strengths")
-
-    def draw_moves(self, count: int, rng: np.random.Generator, idle: float = 0.0) -> FloatArray:
-        """Transitions [count, N, S, A, S'] drawn from the posterior.
-
-        idle: prior probability, for each state, that help makes no difference in it
-        """
-        self._cannot("draw transitions from a posterior")
-
-    def draw_strengths(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Strengths [count, N, S] drawn from the posterior."""
-        self._cannot("draw strengths from a posterior")
-
-    def sureness(self) -> FloatArray:
-        """How sure each annotator is [W], 1 is usual; empty if the learner does not estimate it."""
-        return np.empty(0)
-
-    def which_columns(self) -> dict[str, float]:
-        """The posterior probability that each column explains moves; empty if not estimated."""
-        return {}
-
-    def estimates(self) -> Estimates:
-        """What the present plan was made from, to compare with the truth."""
-        return Estimates()
 
     # --- saving and continuing
 

@@ -12,7 +12,8 @@ from dopl_core import environments
 from dopl_core.experiments.learners import LEARNERS
 from dopl_core.experiments.runs import Run
 from dopl_core.learning.bandit import actions
-from dopl_core.learning.learner import Learner, UnsupportedError
+from dopl_core.learning.beliefs import UnsupportedError
+from dopl_core.learning.learner import Learner
 from dopl_core.world import SimulatedWorld
 
 HORIZON = 12

@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike
 from dopl_core.learning.planning import arms, cbc, highs, lagrangian, limits
 from dopl_core.learning.planning.chains import guess
 from dopl_core.learning.planning.even import even_floors
-from dopl_core.learning.planning.problem import Floats, Pays, PlanningError, limits_of, pose
+from dopl_core.learning.planning.problem import (
+    Floats,
+    Pays,
+    PlanningError,
+    Problem,
+    limits_of,
+    pose,
+)
 
 __all__ = ["ENGINES", "Engine", "Plan", "PlanningError", "even_floors", "plan"]
 
@@ -58,19 +65,45 @@ def plan(
     floors: ArrayLike | None = None,
     caps: ArrayLike | None = None,
 ) -> Plan:
-    """Solve the extended LP (paper, appendix C.1) for reward [N, S] and boxes [N, S, A, S].
+    """Solve the extended LP (paper, appendix C.1): the optimal use of a budget among arms.
 
-    reward: may also be [N, S, A], if it differs between waiting and acting
-    start: of an earlier plan of the same bandit; makes the lagrangian engine faster
-    groups, floors: the group of each arm [N], numbered from 0, and the least expected number of
-        helped arms of each group [G]
-    caps: [N] the largest share of epochs in which each arm is helped
+    Parameters
+    ----------
+    reward : array_like, shape (N, S) or (N, S, 2)
+        Of each state; or of waiting and acting, if they differ.
+    low, high : array_like, shape (N, S, 2, S)
+        Bounds of the transition rows; both are the transitions if these are known.
+    budget : float
+        The expected number of arms that are helped at a time.
+    engine, pays : {"cbc", "highs", "lagrangian"}, {"all", "active"}
+        What solves it (all agree in value to 1e-6); which arms earn the reward of their state.
+    start : array_like, shape (1 + N * S,), optional
+        Of an earlier plan of the same bandit; makes the lagrangian engine faster.
+    groups, floors : array_like, shapes (N,) and (G,), optional
+        The group of each arm, from 0; the least expected number of helped arms of each group.
+    caps : array_like, shape (N,), optional
+        The largest share of epochs in which each arm is helped.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> lasts = [[[1, 0], [0, 1]], [[1, 0], [1, 0]]]  # [state, action, next state]: help works
+    >>> never = [[[1, 0], [1, 0]], [[1, 0], [1, 0]]]
+    >>> plan([[0, 1], [0, 1]], [lasts, never], [lasts, never], budget=1).value
+    0.5
     """
     if engine not in ENGINES:
         raise PlanningError(f"engine must be one of {', '.join(ENGINES)}, not {engine!r}")
     problem = pose(reward, low, high, budget, pays)
     limit = limits_of(len(problem.pay), problem.budget, groups, floors, caps)
-    problem = replace(problem, limits=limit)
+    return _solve(replace(problem, limits=limit), engine, start)
+
+
+def _solve(problem: Problem, engine: Engine, start: ArrayLike | None) -> Plan:
+    limit = problem.limits
     each = arms.of(problem)
     first, bias = _unpack(start, *each.pay.shape[1:])
     prices: Floats | None = None

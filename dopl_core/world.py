@@ -32,6 +32,10 @@ class SimulatedWorld:
         Now, and when the episode began.
     moves : ndarray, shape (H, N, 1)
         The uniform numbers of the episode.
+    episode, epoch : int
+        The present ones; epochs count from 0 in each episode.
+
+    Override `next_chances` for moves that depend on time, and `win_chances` for other answers.
 
     Examples
     --------
@@ -42,6 +46,13 @@ class SimulatedWorld:
     (20,)
     >>> world.answer(np.array([[0, 2, 1, 0]]))  # arm 0 in state 2 against arm 1 in state 0
     array([1.])
+
+    A world in which nobody gets better in the first two epochs of an episode:
+
+    >>> class SlowStart(SimulatedWorld):
+    ...     def next_chances(self, states, helped, epoch):
+    ...         chances = super().next_chances(states, helped, epoch)
+    ...         return np.eye(self.bandit.n_states)[states] if epoch < 2 else chances
     """
 
     def __init__(
@@ -66,6 +77,7 @@ class SimulatedWorld:
         S = bandit.n_states
         self._thresholds = bandit.transitions.cumsum(axis=3)[..., :-1].reshape(-1, S - 1)
         self._first = self._arms * S
+        self.moves_as_the_bandit = type(self).next_chances is SimulatedWorld.next_chances
         self._strength = np.exp(bandit.rewards / temperature)
 
     def _draw_states(self, episode: int) -> IntArray:
@@ -87,20 +99,44 @@ class SimulatedWorld:
         self.moves = self._numbers(Stream.MOVES, episode).random((horizon, self.bandit.n_arms, 1))
         width = max(self.bandit.budget - 1, answers)
         self._uniform = self._numbers(Stream.ANSWERS, episode).random((horizon, width))
-        self._epoch = 0
+        self.episode, self.epoch = episode, 0
+
+    def next_chances(self, states: IntArray, helped: IntArray, epoch: int) -> FloatArray:
+        """The chances [N, S] of the next states of all arms, given states and actions [N].
+
+        epoch: of the present episode, `self.episode`
+        """
+        chances: FloatArray = self.bandit.transitions[self._arms, states, helped]
+        return chances
+
+    def win_chances(self, duels: IntArray) -> FloatArray:
+        """The chances [...] that the left side of duels [..., 4] is preferred (eq. (2))."""
+        left, right = self._strengths(duels)
+        return left / (left + right)
+
+    def thresholds(self, states: IntArray, helped: IntArray, epoch: int) -> FloatArray:
+        """What uniform numbers of arms must reach for each state after the first: [N, S-1]."""
+        if self.moves_as_the_bandit:
+            return self._thresholds.take(2 * (self._first + states) + helped, axis=0)
+        return self.next_chances(states, helped, epoch).cumsum(axis=1)[:, :-1]
 
     def answer(self, duels: IntArray) -> FloatArray:
         """The credit of the left side [D], 1 or 0, in the duels [D, 4] of an epoch (eq. (2)).
 
         Or [H, D] for all duels [H, D, 4] of an episode, with the same answers as epoch by epoch.
         """
-        uniform = self._uniform if duels.ndim == 3 else self._uniform[self._epoch]
+        uniform = self._uniform if duels.ndim == 3 else self._uniform[self.epoch]
         return self._credit(duels, uniform[..., : duels.shape[-2]])
 
     def _credit(self, duels: IntArray, uniform: FloatArray) -> FloatArray:
-        strength = self._strength[duels[..., ::2], duels[..., 1::2]]
-        left, right = strength[..., 0], strength[..., 1]
+        if type(self).win_chances is not SimulatedWorld.win_chances:
+            return (self.win_chances(duels) > uniform).astype(float)
+        left, right = self._strengths(duels)
         return (left > (left + right) * uniform).astype(float)
+
+    def _strengths(self, duels: IntArray) -> tuple[FloatArray, FloatArray]:
+        strength = self._strength[duels[..., ::2], duels[..., 1::2]]
+        return strength[..., 0], strength[..., 1]
 
     # --- before the first episode
 
@@ -123,9 +159,10 @@ class SimulatedWorld:
 
     def step(self, arms: IntArray) -> IntArray:
         """Move every arm, the activated ones under action 1, and return the new states [N]."""
-        rows = 2 * (self._first + self.states) + actions(arms, self.bandit.n_arms)
-        self.states = (self.moves[self._epoch] >= self._thresholds.take(rows, axis=0)).sum(axis=1)
-        self._epoch += 1
+        helped = actions(arms, self.bandit.n_arms)
+        passed = self.moves[self.epoch] >= self.thresholds(self.states, helped, self.epoch)
+        self.states = passed.sum(axis=1)
+        self.epoch += 1
         return self.states
 
 

@@ -7,8 +7,8 @@ import streamlit as st
 
 from dopl_core import environments
 from dopl_core.experiments import background as simulations
+from dopl_core.experiments import learners as kinds
 from dopl_core.experiments.background import Settings, Simulation
-from dopl_core.experiments.learners import LEARNERS
 from dopl_core.learning.dopl import Confidence
 from pages.shared.downloads import csv_button, file_button
 from pages.shared.errors import safely, show_errors, show_last_error
@@ -42,9 +42,11 @@ def start_form() -> None:
         )
         learners = st.multiselect(
             "Learners",
-            list(LEARNERS),
+            kinds.names(),
             ["dopl", "random"],
-            format_func=lambda name: LEARNERS[name].label,
+            format_func=kinds.label,
+            accept_new_options=True,
+            help="Choose from the list, or type `package.module:Class` of an installed package.",
         )
         left, right = st.columns(2)
         episodes = left.number_input("Episodes (plans)", 1, 100_000, 60)
@@ -136,7 +138,7 @@ def results() -> None:
         return
     if measure == "reward":
         st.markdown(f"**{simulations.finding(data)}**")
-    data["curve"] = data.learner.map({name: kind.label for name, kind in LEARNERS.items()})
+    data["curve"] = data.learner.map(kinds.label)
     if len(shown) > 1:
         data["curve"] = data.run + ": " + data.curve
     st.altair_chart(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dopl_core import environments
+from dopl_core import environments, simulate
 from dopl_core.world import SimulatedWorld, bradley_terry
 
 
@@ -89,3 +89,55 @@ def test_the_reward_is_of_all_arms_or_of_the_active_ones():
     assert world.reward(np.arange(8)) == everyone.sum()
     object.__setattr__(bandit, "pays", "active")
     assert world.reward(np.arange(8)) == everyone[:8].sum()
+
+
+class Relapse(SimulatedWorld):
+    """Everybody falls to the worst state in the second epoch of each episode."""
+
+    def next_chances(self, states, helped, epoch):
+        worst = np.eye(self.bandit.n_states)[np.zeros_like(states)]
+        return worst if epoch == 1 else super().next_chances(states, helped, epoch)
+
+
+class LowestNumber(SimulatedWorld):
+    """Of two arms, the one with the lower number is always preferred."""
+
+    def win_chances(self, duels):
+        return (duels[..., 0] < duels[..., 2]).astype(float)
+
+
+class Unchanged(SimulatedWorld):
+    def next_chances(self, states, helped, epoch):
+        return super().next_chances(states, helped, epoch)
+
+    def win_chances(self, duels):
+        return super().win_chances(duels)
+
+
+def test_a_subclass_can_move_arms_by_time():
+    world = Relapse(environments.load("cpap"), seed=0)
+    world.begin(1, 3)
+    first, second = world.step(np.arange(8)), world.step(np.arange(8))
+    assert first.any()
+    assert not second.any()
+
+
+def test_a_subclass_can_answer_by_a_function():
+    world = LowestNumber(environments.load("cpap"), seed=0)
+    world.begin(1, 3)
+    duels = np.array([[0, 0, 1, 2], [5, 2, 3, 0]])
+    assert world.answer(duels).tolist() == [1, 0]
+
+
+def test_a_subclass_that_changes_nothing_plays_the_same():
+    settings = {"episodes": 3, "horizon": 4, "seeds": 1}
+    same = ["reward", "oracle_reward", "random_reward", "r_error"]
+    plain = simulate("mle_lp", "cpap", **settings)[same]
+    assert simulate("mle_lp", "cpap", world=Unchanged, **settings)[same].equals(plain)
+
+
+def test_the_references_live_in_the_same_world_as_the_learner():
+    table = simulate("oracle", "cpap", episodes=3, horizon=4, seeds=1, world=Relapse, ties="paper")
+    assert (table.regret == 0).all()
+    calm = simulate("oracle", "cpap", episodes=3, horizon=4, seeds=1)
+    assert table.random_reward.mean() < calm.random_reward.mean()

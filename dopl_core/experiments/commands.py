@@ -1,31 +1,37 @@
-"""The commands of experiments: simulate, reproduce."""
+"""The commands of experiments: simulate, reproduce, check."""
 
 import argparse
+import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
 
-from dopl_core.experiments.learners import LEARNERS
-from dopl_core.experiments.runs import Run
+from dopl_core.experiments import learners
+from dopl_core.experiments.runs import OBJECTS, Run
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import ENGINES
 
 Adder = Callable[[str, Callable[[argparse.Namespace], None]], argparse.ArgumentParser]
 
-_SETTINGS = {field.name for field in fields(Run)} - {"environment", "learner", "seed", "own"}
+_SETTINGS = {field.name for field in fields(Run)} - {"environment", "learner", "seed", *OBJECTS}
+
+
+_LEARNER = f"{', '.join(learners.LEARNERS)}, one of an installed package, or package.module:Class"
 
 
 def add(command: Adder) -> None:
     """Add the commands to the parser."""
     _simulate_options(command("simulate", simulate).add_argument)
     _reproduce_options(command("reproduce", reproduce).add_argument)
+    command("check", check).add_argument("learner", metavar="LEARNER", help=_LEARNER)
 
 
 def _simulate_options(option: Callable[..., object]) -> None:
     option("environments", nargs="+", metavar="ENV", help="names, or paths of TOML files")
-    option("--learner", nargs="+", default=["dopl"], metavar="NAME", help=_known(LEARNERS, "dopl"))
+    option("--learner", nargs="+", default=["dopl"], metavar="NAME", help=_LEARNER)
     option("--confidence", default="calibrated", help="of dopl: calibrated (default) or paper")
     option("--engine", default="lagrangian", help=_known(ENGINES, "lagrangian"))
     option("--design", default="star", help=f"which duels: {_known(DESIGNS, 'star')}")
@@ -87,6 +93,7 @@ def simulate(args: argparse.Namespace) -> None:
     from dopl_core.experiments import sweep  # pandas and joblib are slow to import
 
     _stop_workers_on_sigterm()
+    _import_from_here()
     settings = {name: getattr(args, name) for name in _SETTINGS}
     runs = sweep.grid(args.environments, args.learner, range(args.seeds), **settings)
     table = sweep.run(runs, args.out, jobs=args.jobs, dask=args.dask)
@@ -111,6 +118,27 @@ def reproduce(args: argparse.Namespace) -> None:
     print(sweep.summary(table).to_string(float_format="{:.3f}".format))
     print(f"{out}: episodes.csv, reward_regret.png, errors.png")
     print(f"{(time.perf_counter() - started) / 60:.1f} minutes")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Check that a learner keeps the contract: shapes, budget, determinism, restore, forgetting."""
+    from dopl_core.experiments import contract
+
+    _import_from_here()
+    found = contract.check(args.learner)
+    for name, trouble in found.items():
+        rule = (contract.CHECKS[name].__doc__ or "").partition("\n")[0]
+        print(f"{name:12} {'ok' if not trouble else 'FAILED'}  {rule}")
+        if trouble:
+            print(f"{'':12} {trouble}")
+    if failed := sum(map(bool, found.values())):
+        raise ValueError(f"{failed} of {len(found)} checks failed")
+
+
+def _import_from_here() -> None:
+    """Let package.module:Class be a file of the present folder."""
+    if (here := os.getcwd()) not in sys.path:
+        sys.path.insert(0, here)
 
 
 def _stop_workers_on_sigterm() -> None:

@@ -14,6 +14,7 @@ LINES = {
     for name, kind in LEARNERS.items()
     for confidence, line in kind.lines.items()
 }
+OTHERS = ("#882255", "#117733", "#ddaa33", "#332288")  # for learners from outside, in turn
 ERRORS = {
     "index_error": "Order of the index (Kendall's tau, 1 is the oracle's)",
     "f_error": "Preferences F (root mean square error)",
@@ -30,10 +31,8 @@ def reward_and_regret(table: pd.DataFrame, path: str | Path | IO[bytes], title: 
     """
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     reward, regret = figure.subplots(1, 2)
-    for key, (label, colour) in LINES.items():
+    for key, (label, colour) in lines(table).items():
         rows = table[(table.learner == key[0]) & (table.confidence == key[1])]
-        if rows.empty:
-            continue
         _line(reward, rows, rows.reward * rows.epochs, label, colour, window(table))
         if key[0] != "oracle":
             _line(regret, rows, rows.cumulative_regret * rows.epochs, label, colour, 1)
@@ -57,6 +56,16 @@ def errors(table: pd.DataFrame, path: str | Path | IO[bytes], title: str) -> Non
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     _save(figure, path, title)
+
+
+def lines(table: pd.DataFrame) -> dict[tuple[str, str], tuple[str, str]]:
+    """Label and colour of each learner and confidence in a table, in the order of the legend."""
+    there = [tuple(key) for key in table[["learner", "confidence"]].drop_duplicates().to_numpy()]
+    found = {key: line for key, line in LINES.items() if key in there}
+    strangers = (key for key in there if key not in LINES)
+    return found | {
+        key: (key[0], OTHERS[number % len(OTHERS)]) for number, key in enumerate(strangers)
+    }
 
 
 def window(table: pd.DataFrame) -> int:

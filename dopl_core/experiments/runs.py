@@ -16,6 +16,9 @@ from dopl_core.learning.learner import Learner, Ties
 from dopl_core.learning.pair_designs import DesignName
 from dopl_core.learning.planning import Engine
 from dopl_core.validation import check
+from dopl_core.world import SimulatedWorld
+
+OBJECTS = ("own", "world")  # fields of a Run that are not plain data
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,8 @@ class Run:
     sitting: answers of the first sitting;  answers: wanted in an epoch, 0 for the paper's B-1
     ordered: states go from worst to best
     columns: tell the learner the environment's columns, if it can use them
-    own: the kind of a learner that was given as an object; it is not written to files
+    own, world: the kind of a learner, and a subclass of SimulatedWorld, that were given as objects;
+        they are not written to files
     """
 
     environment: str
@@ -49,6 +53,7 @@ class Run:
     ordered: bool = False
     columns: bool = True
     own: Any = None
+    world: Any = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -62,7 +67,8 @@ class Run:
 
     def plain(self) -> dict[str, Any]:
         """The settings as plain data."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "own"}
+        names = (one.name for one in fields(self) if one.name not in OBJECTS)
+        return {name: getattr(self, name) for name in names}
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -75,6 +81,14 @@ class Run:
     def bandit(self) -> Bandit:
         """The bandit of the environment."""
         return environments.load(self.environment, self.environment_seed)
+
+    def make_world(self, bandit: Bandit) -> SimulatedWorld:
+        """The world that the learner plays in."""
+        kind = self.world or SimulatedWorld
+        made: SimulatedWorld = kind(
+            bandit, self.seed, restart=self.restart, temperature=self.temperature
+        )
+        return made
 
     def make_learner(self, bandit: Bandit) -> Learner:
         """The learner. It is told the size of the bandit; only the oracle knows everything."""

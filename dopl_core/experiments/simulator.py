@@ -82,7 +82,12 @@ class References:
             acts = score >= np.partition(score, cut, axis=1)[:, cut, None]
             if reached is not None:
                 acts &= reached[epoch]
-            self.states = (moves >= self._thresholds[2 * code + acts]).sum(axis=2)
+            if world.moves_as_the_bandit:
+                thresholds = self._thresholds[2 * code + acts]
+            else:
+                each = zip(self.states, acts.astype(np.int64), strict=True)
+                thresholds = np.array([world.thresholds(*own, epoch) for own in each])
+            self.states = (moves >= thresholds).sum(axis=2)
             codes.append(code)
             active.append(acts)
         pay = self._rewards.take(codes)

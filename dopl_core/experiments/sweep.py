@@ -15,13 +15,12 @@ import pandas as pd
 from joblib import Parallel, delayed, parallel_config
 from tqdm import tqdm
 
-from dopl_core.experiments.learners import kind_of
+from dopl_core.experiments.learners import find, kind_of
 from dopl_core.experiments.metrics import Truth, errors, truth
 from dopl_core.experiments.results import Results, Row, State, planned, read, summary
 from dopl_core.experiments.runs import Run, grid
 from dopl_core.experiments.simulator import References, play_episode, prepare
 from dopl_core.learning.learner import Learner
-from dopl_core.world import SimulatedWorld
 
 __all__ = ["Run", "grid", "planned", "read", "run", "simulate", "summary"]
 
@@ -79,7 +78,8 @@ def simulate(
     **settings
         Other settings: ``confidence``, ``engine``, ``design``, ``ties``, ``memory``, ``restart``,
         ``temperature``, ``environment_seed``, ``history_epochs``, ``sitting``, ``answers``,
-        ``ordered``, ``columns``. `dopl simulate --help` explains them.
+        ``ordered``, ``columns``. `dopl simulate --help` explains them. ``world`` is a subclass of
+        `SimulatedWorld` to play in.
 
     Returns
     -------
@@ -94,8 +94,8 @@ def simulate(
     >>> set(simulate(Dopl, "cpap", episodes=1, horizon=5, seeds=1).learner)
     {'Dopl'}
     """
-    own = None if isinstance(learner, str) else kind_of(learner)
-    name = learner if isinstance(learner, str) else kind_of(learner).label
+    own = find(learner) if isinstance(learner, str) else kind_of(learner)
+    name = learner if isinstance(learner, str) else own.label
     settings |= {"episodes": episodes, "horizon": horizon, "own": own}
     runs = grid([str(environment)], [name], range(seeds), **settings)
     with TemporaryDirectory(prefix="dopl-") as folder:
@@ -109,7 +109,7 @@ def advance(run: Run, truth: Truth, saved: State, seconds: float) -> tuple[list[
     and tasks need no synchronisation.
     """
     learner = run.make_learner(truth.bandit)
-    world = SimulatedWorld(truth.bandit, run.seed, restart=run.restart, temperature=run.temperature)
+    world = run.make_world(truth.bandit)
     if not saved:
         prepare(learner, world, run.history_epochs, run.sitting)
     references = References(truth.bandit, truth.oracle, world.states)

@@ -14,7 +14,7 @@ LINES = {
     for name, kind in LEARNERS.items()
     for confidence, line in kind.lines.items()
 }
-OTHERS = ("#882255", "#117733", "#ddaa33", "#332288")  # for learners from outside, in turn
+OTHERS = ("#44aa99", "#aa4499", "#999933", "#661100")  # for learners from outside, in turn
 ERRORS = {
     "index_error": "Order of the index (Kendall's tau, 1 is the oracle's)",
     "f_error": "Preferences F (root mean square error)",

@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from dopl_core.experiments.baselines import MleLp, Oracle, Random, WorstFirst
+from dopl_core.experiments.known_rewards import Thompson, UcWhittle, WhittleOracle
 from dopl_core.experiments.whittle import MleQwic, MleWibql
 from dopl_core.learning.bandit import Bandit
 from dopl_core.learning.columns import of_bandit
@@ -26,7 +27,7 @@ class Kind:
     label: shown to people
     lines: its lines in figures, label and colour, by confidence ("none" if it has none);
            colours that colour-blind readers can tell apart (Okabe and Ito)
-    make: from its settings and the bandit; only an oracle uses more than size, `pays` and columns
+    make: from its settings and the bandit; only OMNISCIENT ones use more than size, `pays`, columns
     uses: settings that it has in addition to those of every learner
     """
 
@@ -86,7 +87,16 @@ LEARNERS = {
         "Worst states first", {"none": ("Worst first", "#999999")}, _sized(WorstFirst)
     ),
     "random": Kind("Random help", {"none": ("Random", "#d55e00")}, _sized(Random)),
+    "whittle_oracle": Kind(
+        "Whittle index of the true model", {"none": ("Whittle oracle", "#8b6f47")}, WhittleOracle
+    ),
+    "uc_whittle": Kind("UCWhittle, rewards known", {"none": ("UCWhittle", "#332288")}, UcWhittle),
+    "thompson": Kind(
+        "Thompson sampling, rewards known", {"none": ("Thompson", "#882255")}, Thompson
+    ),
 }
+
+OMNISCIENT = ("oracle", "whittle_oracle", "uc_whittle", "thompson")  # know moves or rewards
 
 GROUP = "dopl.learners"
 _FLOW = ("horizon", "seed", "design", "ties")  # settings of every learner

@@ -22,7 +22,7 @@ class Stream(IntEnum):
     START = 3  # first states of a simulated world (episode)
     MOVES = 4  # of a simulated world (episode)
     ANSWERS = 5  # of a simulated oracle (episode)
-    EXPLORE = 6  # when Q-learning explores (episode)
+    EXPLORE = 6  # when Q-learning explores, and what Thompson sampling draws (episode)
     CARDS = 7  # simulated evidence about an arm (episode, epoch, arm)
     PRACTICE = 8  # practice duels
     REHEARSAL = 9  # what a simulated annotator does (annotator)

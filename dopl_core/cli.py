@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from dopl_core.experiments import commands as experiment_commands
@@ -120,6 +121,13 @@ def _benchmarks(words: list[str], known: list[str]) -> list[tuple[str, list[str]
     return found
 
 
+def _version() -> str:
+    try:
+        return version("dopl")
+    except PackageNotFoundError:
+        return "of a checkout that is not installed"
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line of `dopl`: one sub-parser for each command, with its function as `run`."""
     top = argparse.ArgumentParser(
@@ -127,6 +135,7 @@ def parser() -> argparse.ArgumentParser:
         description="Whom to help next, learned from which-of-these-two answers.",
         epilog="`dopl COMMAND --help` explains a command. `dopl app` has guides on its Help page.",
     )
+    top.add_argument("--version", action="version", version=f"dopl {_version()}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Command) -> argparse.ArgumentParser:

@@ -11,9 +11,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from dopl_core import cli, studies
 
@@ -251,6 +253,32 @@ def test_ci_runs_the_tests_as_the_readme_says() -> None:
     tests = [line for line in lines if line.startswith("pytest")]
     assert tests == ["pytest", "pytest -m long"]
     assert set(tests) <= set(read(ROOT / ".ci" / "run").splitlines())
+
+
+def test_the_version_is_the_same_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    project = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["--version"])
+    assert capsys.readouterr().out == f"dopl {project['version']}\n"
+    citation = yaml.safe_load(read(ROOT / "CITATION.cff"))
+    assert citation["version"] == project["version"]
+    assert citation["license"] == project["license"]
+    assert f"Version\n> {project['version']}" in read(README)
+    newest = re.search(r"^## (\S+),", read(ROOT / "CHANGELOG.md"), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == project["version"]
+
+
+def test_the_readme_and_the_citation_file_name_the_same_paper() -> None:
+    paper = yaml.safe_load(read(ROOT / "CITATION.cff"))["preferred-citation"]
+    section = re.sub(r"[*>\s]+", " ", read(README).partition("## How to cite")[2])
+    assert paper["title"] in section
+    for author in paper["authors"]:
+        assert f"{author['given-names']} {author['family-names']}" in section
+
+
+def test_the_contributors_page_is_one_screen() -> None:
+    assert len(read(ROOT / "data" / "guides" / "contributing.md").splitlines()) <= 50
 
 
 # --- the files for a server

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -13,7 +12,7 @@ from pages.shared.downloads import csv_button, file_button
 from pages.shared.errors import safely, show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.help_link import help_link
-from pages.shared.markdown import plain
+from pages.studies import invitations
 
 WAITS = {
     "annotators": "Waiting for answers",
@@ -45,7 +44,7 @@ def invites(study: Study) -> None:
         "nothing else."
     )
     help_link("coordinator", "How to invite and coordinate annotators")
-    links(study, "duels", "Name of the colleague", "annotate?invite")
+    invitations.links(study, "duels")
     participants(study)
 
 
@@ -75,53 +74,6 @@ def participants(study: Study) -> None:
 def release(study: str, link: str, participant: str) -> None:
     access.release_seat(store(), study, link, participant)
     flash(f"Another browser can now use the id {participant}.")
-
-
-def links(study: Study, opens: access.Opens, whose: str, path: str) -> None:
-    """A link for each person; it is shown once, because only its hash is stored."""
-    typed = st.text_input(f"{whose}, or several, separated by commas", key=f"whose-{opens}")
-    names = list(dict.fromkeys(name.strip() for name in typed.split(",") if name.strip()))
-    having = {
-        one.annotator for one in access.invites(store(), study.id, opens) if not one.revoked_at
-    }
-    again = [name for name in names if name in having]
-    if again:
-        st.warning(
-            f"{plain(', '.join(again))}: a link is valid already. A new one replaces it.",
-            icon=":material/link_off:",
-        )
-    label = "Replace the link" if again else "Make a link"
-    if st.button(label, key=f"link-{opens}", disabled=not names):
-        with show_errors():
-            for name in names:
-                token = access.invite(store(), study.id, name, opens)
-                st.markdown(
-                    f"**Copy this link and send it to {plain(name)}.** It is shown only once."
-                )
-                st.code(f"{address()}/{path}={token}", language=None, wrap_lines=True)
-            if urlsplit(address()).hostname in ("localhost", "127.0.0.1"):
-                st.caption(
-                    "The link opens on this computer only. To let colleagues in from elsewhere, "
-                    "run a server: see Help, Run a server."
-                )
-    for link in access.invites(store(), study.id, opens):
-        row = st.container(border=True, horizontal=True, vertical_alignment="center")
-        row.text(link.annotator, width="stretch")
-        if link.revoked_at:
-            row.text("Revoked")
-        else:
-            row.button(
-                "Revoke",
-                key=f"revoke-{opens}-{link.annotator}-{link.made_at}",
-                on_click=safely(access.revoke),
-                args=(store(), study.id, link.annotator, opens),
-            )
-
-
-def address() -> str:
-    """The address of the app in the visitor's browser."""
-    parts = urlsplit(st.context.url or "")
-    return f"{parts.scheme}://{parts.netloc}" + parts.path.rpartition("/")[0]
 
 
 def flags(study: Study) -> None:

@@ -11,7 +11,7 @@ from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.help_link import help_link
 from pages.shared.markdown import plain
-from pages.studies import common_tabs, corrections
+from pages.studies import corrections, invitations
 from pages.studies.list_table import list_table
 from pages.studies.people_fields import name_and_id
 from pages.studies.print_sheet import date, print_button
@@ -54,7 +54,7 @@ def show(study: Study) -> None:
             with st.expander("Correct a state in the roster"):
                 corrections.show(study, 0)
     with st.expander("Share the list with a colleague (read-only link)"):
-        common_tabs.links(study, "list", "Name of the colleague", "list?read")
+        invitations.links(study, "list")
 
 
 def show_list(config: StudyConfig, week: WeekList) -> None:

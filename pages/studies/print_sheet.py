@@ -6,6 +6,7 @@ from html import escape
 import streamlit as st
 
 from dopl_core.studies import StudyConfig, WeekList
+from pages.shared.button_style import BUTTON_STYLE
 from pages.studies.list_table import list_table
 
 _STYLE = """
@@ -27,13 +28,6 @@ print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 .level-2 { background: #ecebe3; } .level-3 { background: #dcece4; }
 .level-4 { background: #c5e5dc; } .unknown { border-style: dashed; }
 """
-_BUTTON_STYLE = """
-button { font: inherit; padding: 0.4rem 0.75rem; min-height: 2.5rem; cursor: pointer;
-color: var(--st-text-color); background: var(--st-background-color);
-border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius); }
-button:hover, button:focus-visible { border-color: var(--st-primary-color);
-color: var(--st-link-color); outline: none; }
-"""
 # The sheet is printed from a frame of its own, so the page around it stays as it is.
 _PRINT = """export default ({data, parentElement}) => {
   parentElement.querySelector("button").onclick = () => {
@@ -47,7 +41,7 @@ _PRINT = """export default ({data, parentElement}) => {
   }
 }"""
 _printer = st.components.v2.component(
-    "dopl_print", html="<button>Print</button>", css=_BUTTON_STYLE, js=_PRINT
+    "dopl_print", html="<button>Print</button>", css=BUTTON_STYLE, js=_PRINT
 )
 
 

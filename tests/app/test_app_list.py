@@ -7,6 +7,8 @@ import pytest
 from page_words import words
 
 from dopl_core import studies
+from dopl_core.studies import access
+from pages.studies import invitations
 
 ROOT = Path(__file__).resolve().parents[2]
 ROSTER = (ROOT / "data" / "rosters" / "clinic.csv").read_bytes()
@@ -136,12 +138,46 @@ def test_several_colleagues_get_links_and_a_valid_link_is_not_replaced_silently(
     visit, store, clinic
 ):
     app = open_tab(visit, clinic)
-    app.text_input(key="whose-list").set_value("Dr Bo, Dr Cy").run()
+    app.text_input(key="whose-list-0").set_value("Dr Bo, Dr Cy").run()
     app.button(key="link-list").click().run()
-    assert [one.value.count("/list?read=") for one in app.code] == [1, 1]
-    app.text_input(key="whose-list").set_value("Dr Bo").run()
+    made = [one.value for one in app.code]
+    assert [one.count("/list?read=") for one in made] == [1, 1]
+    app.text_input(key="whose-list-2").set_value("Dr Bo").run()
+    assert [one.value for one in app.code] == made  # still there to be copied
     assert "Dr Bo: a link is valid already" in app.warning[0].value.replace("\\", "")
     assert app.button(key="link-list").label == "Replace the link"
+
+
+@pytest.mark.parametrize(
+    ("address", "opens"),
+    [("http://localhost:8501", "on this computer only"), ("https://clinic.example", "")],
+)
+def test_new_links_come_with_a_qr_code_and_a_text_to_send(
+    visit, clinic, monkeypatch, address, opens
+):
+    monkeypatch.setattr(invitations, "address", lambda: address)
+    app = open_tab(visit, clinic, "Invite")
+    app.text_input(key="whose-duels-0").set_value("Ann <b>").run()
+    app.button(key="link-duels").click().run()
+    link = app.code[0].value
+    assert link.startswith(f"{address}/annotate?invite=")
+    [text] = [one.value for one in app.text if one.value.startswith("Hello Ann <b>,")]
+    assert "“Clinic”" in text
+    assert "two patients at a time" in text
+    assert text.endswith(link)
+    [picture] = [one.proto.body for one in app.get("html") if "dopl-qr" in one.proto.body]
+    assert "Ann" not in picture
+    assert "data:image/svg+xml" in picture
+    assert [opens in one.value for one in app.warning] == [True] * bool(opens)
+
+
+def test_links_made_before_a_wrong_name_are_shown(visit, store, clinic):
+    app = open_tab(visit, clinic, "Invite")
+    app.text_input(key="whose-duels-0").set_value("Ann, Owner").run()
+    app.button(key="link-duels").click().run()
+    assert "reserved for the owner" in app.error[0].value
+    token = app.code[0].value.rpartition("=")[2]
+    assert access.find_invite(store, token).annotator == "Ann"
 
 
 def test_flags_name_people(visit, store, clinic):

@@ -347,7 +347,7 @@ def test_a_list_needs_a_valid_link(visit, clinic, parameters):
 
 def test_a_read_only_link_is_shown_once_and_can_be_revoked(visit, store, clinic):
     app = open_tab(visit, clinic)
-    app.text_input(key="whose-list").set_value("Dr Bo").run()
+    app.text_input(key="whose-list-0").set_value("Dr Bo").run()
     app.button(key="link-list").click().run()
     token = re.search(r"/list\?read=(\S+)", app.code[0].value)[1]
     assert access.find_invite(store, token, "list").annotator == "Dr Bo"

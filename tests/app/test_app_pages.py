@@ -133,7 +133,7 @@ def test_the_list_has_names_and_reasons(visit, study):
 
 def test_an_invitation_is_shown_once_and_can_be_revoked(visit, store, study):
     app = visit("studies", study=study)
-    app.text_input(key="whose-duels").set_value("Ann").run()
+    app.text_input(key="whose-duels-0").set_value("Ann").run()
     app.button(key="link-duels").click().run()
     token = re.search(r"/annotate\?invite=(\S+)", app.code[0].value)[1]
     assert access.find_invite(store, token).annotator == "Ann"

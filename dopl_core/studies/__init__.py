@@ -26,6 +26,7 @@ threads and processes at once. Nothing here knows of a web page.
     undo_report(store, study, 3)                          # the latest report; its list is back
     join(store, study, [Arm(...)]); leave(store, study, ["p2"]); change_settings(store, study, ...)
     exclude(store, study, "Ann"); include(...)            # whether the next plan counts her answers
+    flags(store, study); finish_flag(store, impression)   # what is wrong with cards; dealt with
     close_duels(store, study)                             # do not wait for missing answers
 
     export_bundle(store, study) -> bytes; import_bundle(store, path or bytes) -> id
@@ -60,15 +61,19 @@ from dopl_core.studies.analysis.frames import (
 )
 from dopl_core.studies.collect import cards
 from dopl_core.studies.collect.duels import answer, next_duel, skip_practice, undo
-from dopl_core.studies.collect.my_answers import (
+from dopl_core.studies.collect.flags import (
     LONGEST_COMMENT,
+    finish_flag,
+    flag,
+    flagged_pair,
+    flags,
+)
+from dopl_core.studies.collect.my_answers import (
     Arrival,
     Own,
     RoundEnd,
     arrival,
     change,
-    flag,
-    flags,
     own_answers,
     round_end,
 )

@@ -1,4 +1,4 @@
-"""Tabs and buttons of every study: invitations, rehearsal, data, status, flags."""
+"""Tabs and buttons of every study: invitations, rehearsal, data, status."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -76,22 +76,6 @@ def release(study: str, link: str, participant: str) -> None:
     flash(f"Another browser can now use the id {participant}.")
 
 
-def flags(study: Study) -> None:
-    """Problems with cards that annotators have reported, if any."""
-    found = studies.flags(store(), study.id)
-    if found.empty:
-        return
-    many = "1 card" if len(found) == 1 else f"{len(found)} cards"
-    with st.expander(f"Annotators flagged {many}", icon=":material/flag:"):
-        names = {arm.id: arm.label for arm in study.config.arms}
-        for row in found.head(20).itertuples():
-            arms = [row.about] if row.about else [row.left_arm, row.right_arm]
-            about = " or ".join(names.get(arm, arm) for arm in arms)
-            said = f"{row.annotator}, about {about}: {row.comment}"
-            st.text(f"{row.at:%Y-%m-%d %H:%M} {studies.printable(said)}")
-        csv_button("All flags (CSV)", found, f"{study.id}-flags.csv")
-
-
 def rehearse(study: Study) -> None:
     """Simulated annotators answer a copy, so that the real study has only real answers."""
     st.markdown(
@@ -148,6 +132,8 @@ def data(study: Study) -> None:
         lambda: studies.answers(store(), study.id, without_names=nameless),
         f"{study.id}-answers.csv",
     )
+    if not nameless and len(flags := studies.flags(store(), study.id)):
+        csv_button("All flags (CSV)", flags, f"{study.id}-flags.csv")
     with st.expander("Delete this study"):
         sure = st.checkbox("Yes, delete this study and all its answers for good", key="sure")
         if st.button("Delete", key="delete", disabled=not sure):

@@ -10,8 +10,8 @@ from pages.shared.duel_cards import open_duels
 from pages.shared.errors import show_errors, show_last_error
 from pages.shared.guards import owner_only, owner_only_fragment
 from pages.shared.markdown import plain
-from pages.studies import create, weekly
-from pages.studies.common_tabs import WAITS, act, data, flags, invites, rehearse, status_buttons
+from pages.studies import create, flags, weekly
+from pages.studies.common_tabs import WAITS, act, data, invites, rehearse, status_buttons
 
 owner_only()
 
@@ -89,7 +89,7 @@ def simulated(study: Study) -> None:
         status_buttons(study)
         if study.waits_for == "annotators" and study.given:
             act("Continue without the missing answers", "go-on", studies.close_duels, study)
-    flags(study)
+    flags.show(study)
     tabs = {"Whom to help now": help_now, "Invite": invites, "Rehearse": rehearse, "Data": data}
     for tab, show in zip(st.tabs(list(tabs)), tabs.values(), strict=True):
         with tab:

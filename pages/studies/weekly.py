@@ -15,6 +15,7 @@ from pages.shared.guards import owner_only_fragment
 from pages.shared.markdown import plain
 from pages.studies import (
     common_tabs,
+    flags,
     list_tab,
     people_tab,
     report_tab,
@@ -41,7 +42,7 @@ def page(study: Study) -> None:
         st.session_state.tab = st.session_state.go_to
     steps(study)
     undo_report.offer_right_after(study)
-    common_tabs.flags(study)
+    flags.show(study)
     tabs = st.tabs(list(TABS), key="tab", bind="query-params")
     st.session_state.pop("go_to", None)
     for name, tab in zip(TABS, tabs, strict=True):

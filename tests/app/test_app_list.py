@@ -180,9 +180,20 @@ def test_links_made_before_a_wrong_name_are_shown(visit, store, clinic):
     assert access.find_invite(store, token).annotator == "Ann"
 
 
-def test_flags_name_people(visit, store, clinic):
+def test_flags_name_people_show_their_cards_and_can_be_done(visit, store, clinic):
     ask = studies.next_duel(store, clinic, "Ann")
-    arm = ask.left.arm
-    studies.flag(store, ask.impression, "Ann", "wrong age", arm)
+    arm, key = ask.left.arm, ask.impression
+    studies.flag(store, key, "Ann", "wrong age", arm)
     names = {one.id: one.label for one in studies.get_study(store, clinic).config.arms}
-    assert f"Ann, about {names[arm]}: wrong age" in said(open_tab(visit, clinic))
+    app = open_tab(visit, clinic)
+    assert f"Ann, about {names[arm]}: wrong age" in said(app)
+    assert "Annotators flagged 1 comparison" in [one.label for one in app.expander]
+    assert names[ask.right.arm] not in [one.value for one in app.text]
+    app.toggle(key=f"flagged-{key}").set_value(True).run()
+    assert {names[arm], names[ask.right.arm]} <= {one.value for one in app.text}
+    app.button(key=f"flag-done-{key}").click().run()
+    assert studies.flags(store, clinic).done.tolist() == [True]
+    assert "wrong age" not in said(app)
+    assert "All flags (CSV)" in [
+        one.label for one in open_tab(visit, clinic, "Data").download_button
+    ]

@@ -260,8 +260,9 @@ def check_outcome(tx: StudyTransaction, outcome: str) -> None:
         raise StudyError(f'answer "{outcome}" is not one of {allowed}')
 
 
-def read_impression(tx: StudyTransaction, impression: int) -> ImpressionRow:
-    return ImpressionRow._make(tx.run(queries.IMPRESSION, impression=impression).one())
+def read_impression(reader: StudyReader, impression: int) -> ImpressionRow:
+    found = reader.connection.execute(queries.IMPRESSION, {"impression": impression})
+    return ImpressionRow._make(found.one())
 
 
 def _duel_of(shown: ImpressionRow) -> DuelRow:

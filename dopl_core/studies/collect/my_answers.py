@@ -1,7 +1,6 @@
-"""What annotators do beside answering: arrive, look back, change an answer, flag a duel."""
+"""What annotators do beside answering: arrive, look back, change an answer."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
@@ -13,24 +12,15 @@ from dopl_core.studies.collect.duels import (
 )
 from dopl_core.studies.collect.views import Side, name_of
 from dopl_core.studies.model.errors import StudyError
-from dopl_core.studies.model.event_bodies import Flagged
-from dopl_core.studies.model.event_kinds import read_body
-from dopl_core.studies.model.names import check_text
 from dopl_core.studies.model.outcomes import ANSWERS, LEARNT
-from dopl_core.studies.model.safe_csv import printable
 from dopl_core.studies.store import inserts, queries, tables
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.queries import ImpressionRow
 from dopl_core.studies.store.study_reader import StudyReader, read_study
 from dopl_core.studies.store.transaction import StudyTransaction, write_study
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-LONGEST_COMMENT = 500
-
 _SECONDS = 7.0  # to an answer, as long as nobody has given any
-_i, _d, _e = tables.impressions.c, tables.duels.c, tables.events.c
+_i, _d = tables.impressions.c, tables.duels.c
 
 
 @dataclass(frozen=True)
@@ -108,7 +98,7 @@ def change(store: Store, impression: int, annotator: str, outcome: str) -> bool:
     """
     with write_study(store, impression=impression) as tx:
         check_outcome(tx, outcome)
-        shown = _of_person(tx, impression, annotator)
+        shown = impression_of(tx, impression, annotator)
         if shown.outcome not in ANSWERS or not _can_change(tx, shown):
             return False
         if shown.outcome != outcome:
@@ -121,48 +111,6 @@ def change(store: Store, impression: int, annotator: str, outcome: str) -> bool:
             body = inserts.about_cards(shown, shown.session, *times)
             tx.append("answered", body, outcome=outcome, **about)
         return True
-
-
-def flag(store: Store, impression: int, annotator: str, comment: str, arm: str = "") -> None:
-    """Tell the owner that something is wrong with a duel; arm: the id of the one it is about."""
-    check_text("the comment", comment)
-    comment = printable(comment)  # in one line: the next would look like another person's
-    if not comment:
-        raise StudyError("Please write what is wrong")
-    if len(comment) > LONGEST_COMMENT:
-        raise StudyError(
-            f"Please use at most {LONGEST_COMMENT} characters: you have {len(comment)}"
-        )
-    with write_study(store, impression=impression) as tx:
-        shown = _of_person(tx, impression, annotator)
-        if arm and arm not in {tx.config.arms[n].id for n in (shown.left_arm, shown.right_arm)}:
-            raise StudyError(f'"{arm}" is in another duel')
-        about = {"annotator": annotator, "impression": impression, "duel": shown.duel}
-        tx.append("flagged", Flagged(comment, arm), **about)
-
-
-def flags(store: Store, study: str) -> "pd.DataFrame":
-    """What people have told the owner, the newest first: when, who, of which duel and arm, what."""
-    import pandas as pd
-
-    with read_study(store, study) as reader:
-        config = reader.next_config
-        query = (
-            sa.select(_e.at, _e.annotator, _e.body, _d.left_arm, _d.right_arm)
-            .join_from(tables.events, tables.duels, _e.duel == _d.id)
-            .where(_e.study == study, _e.kind == "flagged")
-            .order_by(_e.seq.desc())
-        )
-        told = reader.connection.execute(query).all()
-    rows = [
-        (at, who, config.arms[left].id, config.arms[right].id, said.arm, said.comment)
-        for at, who, body, left, right in told
-        for said in [read_body("flagged", body)]
-    ]
-    columns = ["at", "annotator", "left_arm", "right_arm", "about", "comment"]
-    frame = pd.DataFrame(rows, columns=columns)
-    frame["at"] = pd.to_datetime(frame["at"], unit="ms", utc=True)
-    return frame
 
 
 def round_end(store: Store, study: str, annotator: str) -> RoundEnd:
@@ -197,7 +145,8 @@ def _can_change(reader: StudyReader, shown: ImpressionRow) -> bool:
     return shown.purpose in LEARNT and shown.episode == row.episode and row.status != "closed"
 
 
-def _of_person(tx: StudyTransaction, impression: int, annotator: str) -> ImpressionRow:
+def impression_of(tx: StudyTransaction, impression: int, annotator: str) -> ImpressionRow:
+    """An impression that was shown to this annotator."""
     shown = read_impression(tx, impression)
     if shown.annotator != annotator:
         raise StudyError(f"impression {impression} was shown to somebody else")

@@ -47,6 +47,7 @@ KINDS: dict[str, Kind] = {
     "refused": Kind(of_impression=True, outcomes=ANSWERS),
     "undone": Kind(Progress.count_answer, of_impression=True, outcomes=(*ANSWERS, None)),
     "flagged": Kind(body=bodies.Flagged, of_impression=True),
+    "flag_done": Kind(of_impression=True),
     "duels_closed": Kind(body=bodies.DuelsClosed),
     "listed": Kind(body=bodies.Listed),
     "list_changed": Kind(Progress.change_list, bodies.ListChanged),

@@ -1,4 +1,4 @@
-"""What people do beside answering: look back, change, tell the owner; nobody does it for them."""
+"""What people do beside answering: look back and change; nobody does it for them."""
 
 import json
 
@@ -91,33 +91,6 @@ def test_undo_after_a_change_takes_back_what_was_changed(sqlite_store: Store) ->
     assert [o.outcome for o in studies.own_answers(sqlite_store, study, "Ann")] == ["left"]
 
 
-def test_a_flag_reaches_the_owner_and_the_bundle_and_changes_nothing_else(store: Store) -> None:
-    study = studies.create_study(store, clinic())
-    shown = ask(store, study)
-    before = wins(store, study)
-    studies.flag(store, shown.impression, "Ann", "  =the hours look wrong ", shown.left.arm)
-    for wrong, words in (
-        ("", "Please write what is wrong"),
-        ("x" * 501, "at most 500"),
-        ("a\0b", "zero|NUL|cannot"),
-    ):
-        with pytest.raises(StudyError, match=words):
-            studies.flag(store, shown.impression, "Ann", wrong)
-    with pytest.raises(StudyError, match="another duel"):
-        studies.flag(store, shown.impression, "Ann", "x", "nobody")
-    with pytest.raises(StudyError, match="somebody else"):
-        studies.flag(store, shown.impression, "Bob", "x")
-    told = studies.flags(store, study)
-    assert told[["annotator", "about", "comment"]].values.tolist() == [
-        ["Ann", shown.left.arm, "=the hours look wrong"]
-    ]
-    assert wins(store, study) == before
-    content = studies.export_bundle(store, study)
-    studies.delete_study(store, study)
-    studies.import_bundle(store, content)
-    assert studies.flags(store, study).equals(told)
-
-
 def test_a_person_is_asked_no_more_than_the_quota(sqlite_store: Store) -> None:
     study = studies.create_study(sqlite_store, cpap(quota=2))
     for _ in range(2):
@@ -138,18 +111,6 @@ def test_who_comes_first_is_told_how_much_is_asked_and_who_comes_back_is_not(
         studies.answer(sqlite_store, found.impression, "left", response_ms=took, too_fast_ms=0)
     assert studies.arrival(sqlite_store, study, "Ann") is None
     assert studies.arrival(sqlite_store, study, "Bob") == studies.Arrival(3, 2.0)
-
-
-def test_a_comment_is_one_line_whatever_its_browser_sends(sqlite_store: Store) -> None:
-    study = studies.create_study(sqlite_store, cpap())
-    shown = studies.next_duel(sqlite_store, study, "Ann")
-    assert isinstance(shown, Ask)
-    forged = "blurred\n2026-01-01 10:00 Bob, about p1:\u2028\x1b[1mstop\u202e all"
-    studies.flag(sqlite_store, shown.impression, "Ann", forged)
-    [comment] = studies.flags(sqlite_store, study).comment
-    assert comment == "blurred 2026-01-01 10:00 Bob, about p1: [1mstop all"
-    with pytest.raises(StudyError, match="Please write what is wrong"):
-        studies.flag(sqlite_store, shown.impression, "Ann", "\n\u202e\n")
 
 
 def test_a_round_ends_with_what_has_changed(sqlite_store: Store) -> None:

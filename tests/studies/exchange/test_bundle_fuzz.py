@@ -74,6 +74,7 @@ def eventful(store: Store, clock: Clock) -> str:
     if isinstance(held, Ask):
         studies.answer(store, held.impression, "left")  # too late: refused
         studies.flag(store, held.impression, "Ann", "looks wrong", held.left.arm)
+        studies.finish_flag(store, held.impression)
     studies.advance(store, study)
     for week in range(5):
         play(store, study, 5, clock=clock, people=("Ann", "Bob"), seed=week)

@@ -22,7 +22,7 @@ from pages.shared.markdown import plain
 
 
 def show(study: Study, learner: Learner) -> None:
-    """The answer, then the evidence."""
+    """The answer and one chart; the evidence is folded."""
     found = _assess(study.id, studies.last_event(store(), study.id), learner)
     answer, basis = assessment_text.headline(found)
     with st.container(border=True, key="answer"):
@@ -30,8 +30,9 @@ def show(study: Study, learner: Learner) -> None:
         st.markdown(plain(basis))
     if found.weeks:
         states_over_time(found, study)
+        helped_and_not(found, study)
         effect_by_state(found, study)
-    with st.container(border=True):
+    with st.expander("Places chosen at random"):
         title, basis = assessment_text.by_lot_text(found)
         st.markdown(f"**{plain(title)}**")
         st.markdown(plain(basis))
@@ -52,24 +53,26 @@ def _assess(study: str, event: int, _learner: Learner) -> assessment.Assessment:
 
 
 def states_over_time(found: assessment.Assessment, study: Study) -> None:
-    """People in each state by week; beside it, the better half of those helped and not helped."""
+    """People in each state by week, and why the trend may differ from the answer."""
     finding = assessment_text.states_finding(found)
     data = chart_text.with_one_line_texts(finding.data)
     with finding_box(finding, "states", study):
-        left, right = st.columns(2)
-        left.altair_chart(_states_chart(found, data[data.group == "everybody"]))
-        groups = data[data.group != "everybody"].drop_duplicates(["week", "group"]).dropna()
-        right.altair_chart(_better_half_chart(found, groups))
+        if trend := assessment_text.trend_text(found):
+            st.markdown(plain(trend))
+        st.altair_chart(_states_chart(found, data[data.group == "everybody"]))
+        st.caption("People with an unknown state are not counted.")
+
+
+def helped_and_not(found: assessment.Assessment, study: Study) -> None:
+    """The better half of people helped and not helped, by week."""
+    data = assessment_text.states_finding(found).data
+    data = data[data.group != "everybody"].drop_duplicates(["week", "group"]).dropna()
+    with st.expander("People helped and not helped"):
+        st.altair_chart(_better_half_chart(found, data))
         st.caption(
-            "People with an unknown state are not counted. Do not compare the two lines: the two "
-            "groups differed to begin with. The next chart allows for that."
+            "Do not compare the two lines: the two groups differed to begin with. *What help does "
+            "in each state* allows for that."
         )
-
-
-def _week_axis(found: assessment.Assessment) -> alt.X:
-    labelled = list(range(1, found.weeks + 1, -(-found.weeks // 12)))  # evenly, on a phone too
-    axis = alt.Axis(labelAngle=0, values=labelled)
-    return alt.X("week:O", title=printable(found.config.epoch_word), axis=axis)
 
 
 def _states_chart(found: assessment.Assessment, data: pd.DataFrame) -> alt.Chart:
@@ -81,7 +84,11 @@ def _states_chart(found: assessment.Assessment, data: pd.DataFrame) -> alt.Chart
     week = alt.Tooltip("week", title=printable(found.config.epoch_word))
     chart = alt.Chart(data.assign(rank=data.state.map(states.index))).mark_bar()
     return chart.encode(
-        _week_axis(found), people, colour, alt.Order("rank:Q"), [week, "state", "people"]
+        charts.weeks(data.week, found.config.epoch_word),
+        people,
+        colour,
+        alt.Order("rank:Q"),
+        [week, "state", "people"],
     )
 
 
@@ -98,14 +105,15 @@ def _better_half_chart(found: assessment.Assessment, data: pd.DataFrame) -> alt.
     legend = alt.Legend(orient="top")
     group = alt.Color("group:N", scale=scale, title=None, legend=legend)
     tooltip = [alt.Tooltip("week", title=word), "group", alt.Tooltip("of", title="people")]
-    return alt.Chart(data).mark_line(point=True).encode(_week_axis(found), share, group, tooltip)
+    week = charts.weeks(data.week, word)
+    return alt.Chart(data).mark_line(point=True).encode(week, share, group, tooltip)
 
 
 def effect_by_state(found: assessment.Assessment, study: Study) -> None:
     """What was observed in each state, and the estimated effect of help with its interval."""
     finding = assessment_text.effect_by_state_finding(found)
     known = finding.data.dropna(subset="difference")
-    with finding_box(finding, "by-state", study):
+    with finding_box(finding, "by-state", study, "What help does in each state"):
         for state in finding.data.itertuples():
             st.markdown(plain(state.observed))
         if known.empty:
@@ -140,7 +148,7 @@ def forecasts(found: assessment.Assessment, study: Study) -> None:
     finding = assessment_text.forecast_finding(found)
     present = int(found.config.present.sum())
     noun, word = plain(found.config.noun), plain(found.config.epoch_word)
-    with finding_box(finding, "forecast", study):
+    with finding_box(finding, "forecast", study, f"The next {forecast.WEEKS_AHEAD} {word}s"):
         st.markdown(
             f"How many of {present} {noun}s are in the better half, on average of the next "
             f"{forecast.WEEKS_AHEAD} {word}s:"
@@ -169,7 +177,7 @@ def places(found: assessment.Assessment, study: Study) -> None:
         ),
         "random": "chosen at random",
     }
-    with finding_box(finding, "places", study):
+    with finding_box(finding, "places", study, "How sure each place on the list is"):
         st.dataframe(data[columns], hide_index=True, column_config=config)
         st.caption("Belongs: would be listed if everyone's response to help were known.")
         for sentence in assessment_text.advice(found):

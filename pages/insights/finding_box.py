@@ -21,12 +21,14 @@ _PERCENT_COLUMNS = (
 
 
 @contextmanager
-def finding_box(finding: chart_text.Finding, name: str, study: Study) -> Iterator[None]:
+def finding_box(
+    finding: chart_text.Finding, name: str, study: Study, folded: str = ""
+) -> Iterator[None]:
     """A box with the finding's title, note and data; draw the chart in between.
 
-    name: of the CSV file
+    name: of the CSV file;  folded: the label under which the box is folded, if it is
     """
-    with st.container(border=True, height="stretch"):
+    with st.expander(folded) if folded else st.container(border=True, height="stretch"):
         st.markdown(f"**{plain(finding.title)}**")
         if finding.note:
             st.caption(plain(finding.note))
@@ -73,4 +75,5 @@ def _wide_columns(table: pd.DataFrame) -> dict[str, object]:
 def _column_formats() -> dict[str, object]:
     percent = st.column_config.NumberColumn(format="%d %%")
     last = st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm", timezone=st.context.timezone)
-    return {"last answer": last, **dict.fromkeys(_PERCENT_COLUMNS, percent)}
+    share = st.column_config.NumberColumn(format="percent")
+    return {"last answer": last, "probability": share, **dict.fromkeys(_PERCENT_COLUMNS, percent)}

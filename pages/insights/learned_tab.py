@@ -81,14 +81,14 @@ def _strength(column: str) -> alt.X:
 
 
 def plan_changes(study: Study) -> None:
-    """The share of decisions that each plan changed, by the answers it used."""
-    finding = chart_text.plan_changes_finding(studies.plans(store(), study.id))
-    whole = alt.Axis(tickMinStep=1, tickCount=6)
-    used = alt.X("answers:Q", title="answers used by the plan", axis=whole)
+    """The share of decisions that each plan changed, week by week."""
+    plans = studies.plans(store(), study.id)
+    finding = chart_text.plan_changes_finding(plans, study.config.horizon)
     percent = alt.Axis(labelExpr=charts.PERCENT)
     changed = alt.Y("changed:Q", title="decisions changed", axis=percent)
+    week = charts.weeks(finding.data.week, study.config.epoch_word)
     line = alt.Chart(finding.data).mark_line(point=True)
-    show_chart(finding, "changes", study, line.encode(used, changed))
+    show_chart(finding, "changes", study, line.encode(week, changed, tooltip=["week", "answers"]))
 
 
 def moves_chart(data: pd.DataFrame, states: list[str]) -> alt.Chart:

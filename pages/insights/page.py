@@ -1,5 +1,7 @@
 """Insights: whether help works, how people answer, and what was learned."""
 
+from collections import Counter
+
 import streamlit as st
 
 from dopl_core import studies
@@ -21,12 +23,15 @@ if not known:
         st.switch_page("pages/studies/page.py")
     st.stop()
 
+titles = Counter(study.title for study in known.values())
 requested = st.query_params.get("study")
 chosen = st.selectbox(
     "Study",
     list(known),
     index=list(known).index(requested) if requested in known else 0,
-    format_func=lambda study: f"{known[study].title} ({study})",
+    format_func=lambda study: (
+        known[study].title + (f" ({study})" if titles[known[study].title] > 1 else "")
+    ),
 )
 st.query_params["study"] = chosen
 study = known[chosen]

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dopl_core.studies import chart_text
+from dopl_core.studies import chart_text, printable
 
 PERCENT = "round(datum.value * 100) + ' %'"
 LINES = "split(datum.label, '\\n')"  # the lines of a wrapped name
@@ -27,6 +27,7 @@ _FORMS = (  # formats of times, by the seconds between the first and the last
     (3 * _DAY, "%-d %b, %H:%M"),
     (300 * _DAY, "%-d %b"),
 )
+MOST_WEEKS = 12  # labels of an axis
 _LINE = 14  # height in pixels of a line of a name
 
 
@@ -86,6 +87,13 @@ def moments(times: pd.Series, column: str) -> alt.X:
     return alt.X(
         f"{column}:T", title="your local time", axis=axis, scale=alt.Scale(domain=ends, nice=False)
     )
+
+
+def weeks(numbers: pd.Series, word: str) -> alt.X:
+    """An axis of the column "week", with few enough labels for a phone; word: the owner's."""
+    every = sorted(set(numbers))
+    axis = alt.Axis(labelAngle=0, values=every[:: -(-len(every) // MOST_WEEKS) or 1])
+    return alt.X("week:O", title=printable(word), axis=axis)
 
 
 def percent(column: str, title: str | None, whole: bool = True) -> alt.X:

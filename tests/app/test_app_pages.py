@@ -236,6 +236,22 @@ def test_insights_work_with_weeks_of_unknown_states(visit, store):
         assert not visit("insights", study=study, look=look).exception
 
 
+def test_insights_show_one_chart_and_fold_the_rest(visit, store):
+    roster = [studies.Arm(f"p{n}", "Bo Berg", state=("Low", "High")[n % 2]) for n in range(4)]
+    rules = {"title": "Ward", "budget": 2, "practice": False}
+    study = studies.create_study(store, studies.from_roster(roster, ("Low", "High"), **rules))
+    for _ in range(2):
+        studies.observe(store, study, studies.present_states(store, study))
+        studies.advance(store, study)
+    app = visit("insights", study=study)
+    assert app.selectbox[0].options == ["Ward"]  # no id, as no other study has this title
+    folded = [one.label for one in app.expander]
+    assert folded[:2] == ["People helped and not helped", "What help does in each state"]
+    assert not any(one.proto.expanded for one in app.expander)
+    inside = sum(len(one.get("vega_lite_chart")) for one in app.expander)
+    assert len(app.get("vega_lite_chart")) - inside == 1
+
+
 @pytest.mark.parametrize("names", [("arm", "label", "group"), ("Low\u2028", "=1+1", "index")])
 def test_insights_can_be_seen_whatever_the_states_are_called(visit, store, names):
     roster = [studies.Arm(f"p{n}", f"P{n}", state=names[n % 3]) for n in range(6)]

@@ -103,6 +103,31 @@ def states_finding(found: Assessment) -> Finding:
     return Finding(title, data)
 
 
+def trend_text(found: Assessment) -> str:
+    """Why the verdict and the trend of everybody can differ; empty if they do not."""
+    half = effect_of_help.better_half(found.config.n_states)
+    everybody = found.state_counts.sum(axis=1)  # [w, s]
+    known = everybody[everybody.sum(axis=1) > 0]
+    if len(known) < 2:
+        return ""
+    first, *_, last = known[:, half].sum(axis=1) / known.sum(axis=1)
+    noun, word = found.config.noun, found.config.epoch_word
+    if first == last or (last > first) == (found.proven_sign > 0):
+        return ""
+    if found.proven_sign == 0:
+        if last < first:
+            return ""
+        return f"A rise alone does not prove that help works: {noun}s also get better without help."
+    here = int(found.config.present.sum())
+    verdict = "Help works" if found.help_works else "Help does harm"
+    trend = "fewer" if last < first else "more"
+    return (
+        f"{verdict}, and yet {trend} {noun}s than at first are in the better half. Both are true. "
+        f"Each {word} at most {found.config.budget} of {here} {noun}s are helped. The chart counts "
+        "everybody, and how the others change without help weighs more."
+    )
+
+
 def _either(labels: list[str]) -> str:
     quoted = [f'"{label}"' for label in labels]
     return "in " + (quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + f" or {quoted[-1]}")

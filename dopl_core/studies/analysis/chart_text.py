@@ -286,9 +286,10 @@ def most_compared(strengths: pd.DataFrame, count: int) -> pd.DataFrame:
     return strengths[strengths.arm.isin(answers.nlargest(count).index)]
 
 
-def plan_changes_finding(plans: pd.DataFrame) -> Finding:
-    """How much each plan differs from the previous one, by the answers it used."""
+def plan_changes_finding(plans: pd.DataFrame, horizon: int = 1) -> Finding:
+    """How much each plan differs from the previous one, by its first week; horizon: weeks a plan"""
     data = plans[plans.plan > 1][["plan", "answers", "changed"]].reset_index(drop=True)
+    data.insert(1, "week", (data.plan - 1) * horizon + 1)
     if data.empty:
         return Finding("There is only one plan so far", data)
     last = data.changed.iloc[-1]
@@ -348,7 +349,7 @@ def decisions_finding(beliefs: pd.DataFrame) -> Finding:
     words = beliefs.assign(does=beliefs["index"].map(_how_often))
     words = words.rename(columns={"arm": "id", "label": "name"})
     order = list(dict.fromkeys(beliefs.state))
-    person = ["id", "name", "group"]
+    person = ["id", "name"] + ["group"] * (set(beliefs.group) != {"all"})
     table = words.pivot_table("does", person, "state", aggfunc="first", sort=False)
     table = table[order].set_axis(_unique(order, person), axis="columns")
     helped = (beliefs["index"] > 0.5).groupby(beliefs.state).sum()

@@ -21,6 +21,7 @@ from dopl_core.studies.analysis.forecast import Forecast
 from dopl_core.studies.operate.known_effects import KnownEffect
 
 GAIN, NONE = Estimate(0.2, 0.08, 0.31, 0.999), Estimate(0.02, -0.06, 0.1, 0.7)
+HARM = Estimate(-0.2, -0.3, -0.1, 0.001)
 LESS, SAME, MORE = (Estimate(m, m - 1, m + 1, 1.0) for m in (9.0, 10.0, 12.0))
 NO_LOTS = EffectByLot(0, UNKNOWN_ESTIMATE)
 
@@ -65,6 +66,7 @@ def all_sentences(found: Assessment) -> str:
         *assessment_text.headline(found),
         *assessment_text.by_lot_text(found),
         *assessment_text.advice(found),
+        assessment_text.trend_text(found),
     ]
     findings = (
         assessment_text.states_finding,
@@ -111,8 +113,7 @@ def test_no_gain_is_claimed_without_proof(found):
 
 
 def test_harm_is_reported_as_harm():
-    harm = Estimate(-0.2, -0.3, -0.1, 0.001)
-    text = all_sentences(with_effect(harm))
+    text = all_sentences(with_effect(HARM))
     assert "No: people do worse with help than without" in text
     assert (
         "20 fewer patients in 100 (90 % interval 10 to 30) are better off the next week with"
@@ -175,6 +176,29 @@ def test_reported_weeks_without_known_states_are_handled():
     counts = np.array([[[0, 0, 0]] * 2, [[0, 0, 1], [0, 0, 0]]])
     some = assessment_text.states_finding(replace(PROVEN, weeks=2, state_counts=counts))
     assert some.title == '1 of 1 patients (100 %) was in "High" at the end of week 2'
+
+
+@pytest.mark.parametrize(
+    ("effect", "better", "text"),
+    [
+        (GAIN, (3, 1), "Help works, and yet fewer patients than at first are in the better half."),
+        (GAIN, (1, 3), ""),
+        (GAIN, (2, 2), ""),
+        (NONE, (1, 3), "A rise alone does not prove that help works"),
+        (NONE, (3, 1), ""),
+        (HARM, (1, 3), "Help does harm, and yet more patients than at first"),
+        (HARM, (3, 1), ""),
+    ],
+)
+def test_a_trend_against_the_answer_is_explained(effect, better, text):
+    counts = np.zeros((12, 2, 3), int)
+    for week, people in ((slice(1), better[0]), (slice(1, None), better[1])):
+        counts[week, 0, 2], counts[week, 1, 0] = people, 4 - people
+    said = assessment_text.trend_text(replace(with_effect(effect), state_counts=counts))
+    assert said.startswith(text)
+    assert bool(said) == bool(text)
+    if "yet" in text:
+        assert "at most 2 of 4 patients are helped" in said
 
 
 def test_states_are_counted_for_everybody_and_for_those_helped():

@@ -171,6 +171,7 @@ def test_plan_changes_say_whether_the_plan_has_settled():
     assert title == "The newest plan changed 25 % of its decisions: it is still learning"
     assert "settled" in chart_text.plan_changes_finding(plans.assign(changed=[1.0, 0.0])).title
     assert chart_text.plan_changes_finding(plans[:1]).data.empty
+    assert chart_text.plan_changes_finding(plans, horizon=5).data.week.tolist() == [6]
 
 
 def test_moves_make_no_claim_and_are_split_only_if_groups_differ():
@@ -228,6 +229,7 @@ def test_decisions_have_one_row_per_arm_and_one_column_per_state():
     assert found.title == 'The plan helps most often in "Low": 1 of 2 people (50 %)'
     assert list(found.data.Low) == ["help", "help 40 % of the time"]
     assert list(found.data.High) == ["wait", "wait"]
+    assert "group" not in found.data  # everybody is in one
 
 
 def test_a_state_may_have_the_name_of_a_column():
@@ -236,22 +238,15 @@ def test_a_state_may_have_the_name_of_a_column():
         {
             "arm": "1",
             "label": "a",
-            "group": "all",
+            "group": "ward",
             "state": states,
             "index": [1.0, 0.0, 0.0, 0.4],
         }
     )
     table = chart_text.decisions_finding(beliefs).data
     assert table.columns.is_unique
-    assert table.iloc[0].tolist() == [
-        "1",
-        "a",
-        "all",
-        "help",
-        "wait",
-        "wait",
-        "help 40 % of the time",
-    ]
+    expected = ["1", "a", "ward", "help", "wait", "wait", "help 40 % of the time"]
+    assert table.iloc[0].tolist() == expected
 
 
 @pytest.mark.parametrize("many", [0, 1, 2, 3])

@@ -79,7 +79,7 @@ def visit():
     def open_page(name: str, **parameters: str) -> AppTest:
         file = ROOT / "pages" / name / "page.py"
         file = file if file.exists() else ROOT / "pages" / f"{name}.py"
-        app = AppTest.from_file(str(file), default_timeout=20)
+        app = AppTest.from_file(str(file), default_timeout=120)
         for key, value in parameters.items():
             app.query_params[key] = value
         return app.run()
@@ -90,7 +90,7 @@ def visit():
 @pytest.fixture
 def router():
     """Open the app with its navigation."""
-    return AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=20)
+    return AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=120)
 
 
 @pytest.fixture

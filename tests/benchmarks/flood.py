@@ -21,7 +21,7 @@ _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_HERE), str(_HERE.parent), str(_HERE.parent / "browser")]
 
 ANNOTATORS, THINK, STRANGERS = 20, 2.0, 100
-SETTLED = 150  # seconds after which Streamlit has forgotten a websocket that was closed
+SETTLED = 150  # seconds after which Streamlit forgets a closed websocket, when another is closed
 
 
 def main() -> None:
@@ -38,6 +38,7 @@ def main() -> None:
 def play(folder: Path, seconds: int) -> None:
     from app_server import Server
     from crowd import _memory
+    from raw_visit import Visit
 
     from dopl_core import studies
     from dopl_core.studies import access
@@ -70,6 +71,10 @@ def play(folder: Path, seconds: int) -> None:
         crowd.terminate()
         crowd.wait()
     time.sleep(max(0, SETTLED - seconds))
+    visit = Visit(server.port)
+    visit.run()
+    visit.close()
+    time.sleep(5)
     print(f"  without: {without}\n  during:  {during}\n  after:   {after}")
     print(f"  {counts[0]} messages over {counts[1]} websockets; processes the same: {same}; ")
     print(f"  draft kept: {bool(kept)}; {before:.0f} MB before, {peak:.0f} MB at the end, ", end="")

@@ -12,7 +12,9 @@ from dopl_core import studies
 
 CHROMIUM = shutil.which("chromium")
 
-expect.set_options(timeout=15_000)
+# A machine may be busy: what holds sooner or later is waited for.
+PATIENCE = 60_000  # ms
+expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items):
@@ -37,6 +39,12 @@ def base_url():
 @pytest.fixture(scope="session")
 def browser_context_args(browser_context_args):
     return browser_context_args | {"viewport": {"width": 1280, "height": 900}}
+
+
+@pytest.fixture
+def context(context):
+    context.set_default_timeout(PATIENCE)
+    return context
 
 
 @pytest.fixture(scope="session")

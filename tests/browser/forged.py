@@ -47,7 +47,7 @@ def visited(server, headers=None, **options):
 
 def ask(server, method, path, headers=None, body=None):
     """A raw HTTP request."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
     connection.request(method, path, body, {"Host": f"localhost:{server.port}"} | (headers or {}))
     response = connection.getresponse()
     response.content = response.read()

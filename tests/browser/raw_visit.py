@@ -47,7 +47,7 @@ class Visit:
     def _until_finished(self) -> Iterator[ForwardMsg]:
         while True:
             message = ForwardMsg()
-            message.ParseFromString(self.socket.recv(timeout=20))
+            message.ParseFromString(self.socket.recv(timeout=120))
             if message.WhichOneof("type") == "new_session":
                 self.session = message.new_session.initialize.session_id or self.session
             elif message.WhichOneof("type") == "navigation":

@@ -71,7 +71,7 @@ def play_a_round(store, title="T"):
 def test_the_subprocess_makes_a_plan_that_is_due(planner, url):
     store = studies.open_store(url)
     study = play_a_round(store)
-    planner.ask(study).result(timeout=30)
+    planner.ask(study).result(timeout=120)
     assert studies.get_study(store, study).episode == 2
 
 
@@ -79,45 +79,45 @@ def test_concurrent_requests_for_one_study_share_one_job(planner, url):
     study = play_a_round(studies.open_store(url))
     first = planner.ask(study)
     assert planner.ask(study) is first
-    first.result(timeout=30)
+    first.result(timeout=120)
 
 
 def test_a_failure_of_one_study_does_not_stop_the_others(planner, url):
     store = studies.open_store(url)
-    planner.ask("no-such-study").result(timeout=30)
+    planner.ask("no-such-study").result(timeout=120)
     study = play_a_round(store)
-    planner.wait(study, seconds=30)
+    planner.wait(study, seconds=120)
     assert studies.get_study(store, study).episode == 2
 
 
 def test_a_killed_subprocess_is_replaced(planner, url):
     store = studies.open_store(url)
-    planner.ask("warm").result(timeout=30)
+    planner.ask("warm").result(timeout=120)
     os.kill(planner._worker.process.pid, signal.SIGKILL)
     until(lambda: planner._worker.ended)
     study = play_a_round(store)
-    planner.wait(study, seconds=30)
+    planner.wait(study, seconds=120)
     assert studies.get_study(store, study).episode == 2
 
 
 def test_killing_the_subprocess_releases_waiting_callers(planner):
-    planner.ask("warm").result(timeout=30)
+    planner.ask("warm").result(timeout=120)
     os.kill(planner._worker.process.pid, signal.SIGSTOP)
     waiting = planner.ask("any")
     os.kill(planner._worker.process.pid, signal.SIGKILL)
-    waiting.result(timeout=30)
+    waiting.result(timeout=120)
 
 
 def test_a_broken_pipe_does_not_block_the_caller(planner):
     def broken(_):
         raise BrokenPipeError
 
-    planner.ask("warm").result(timeout=30)
+    planner.ask("warm").result(timeout=120)
     alive = planner._worker.process
     planner._worker.process = SimpleNamespace(stdin=SimpleNamespace(write=broken))
-    planner.ask("any").result(timeout=1)
+    planner.ask("any").result(timeout=60)
     planner._worker.process = alive
-    planner.ask("any").result(timeout=30)
+    planner.ask("any").result(timeout=120)
 
 
 def test_a_plan_stalls_once_it_has_begun_or_when_none_of_its_process_goes_on():
@@ -131,7 +131,7 @@ def test_a_plan_stalls_once_it_has_begun_or_when_none_of_its_process_goes_on():
 
 def test_a_subprocess_that_stops_is_ended_and_another_makes_the_plan(planner, url):
     clock, store = planner._clock, studies.open_store(url)
-    planner.ask("warm").result(timeout=60)
+    planner.ask("warm").result(timeout=120)
     stopped = planner._worker.process
     os.kill(stopped.pid, signal.SIGSTOP)
     study = play_a_round(store)
@@ -144,7 +144,7 @@ def test_a_subprocess_that_stops_is_ended_and_another_makes_the_plan(planner, ur
     planner.replace_hung()
     assert stopped.poll() == -signal.SIGKILL
     waiting.result(timeout=0)
-    planner.ask(study).result(timeout=60)
+    planner.ask(study).result(timeout=120)
     assert studies.get_study(store, study).episode == 2
     store.close()
 
@@ -165,10 +165,10 @@ def test_a_hung_plan_is_made_elsewhere_and_slow_ones_beside_it_go_on(url, tmp_pa
     first.result(timeout=0)
     assert worker.process.poll() is None
     assert planner.ask(slow) is goes_on
-    until(lambda: planner.ask(hangs).result(60) or studies.get_study(store, hangs).episode == 2)
+    until(lambda: planner.ask(hangs).result(120) or studies.get_study(store, hangs).episode == 2)
     assert not goes_on.done()
     (tmp_path / "go").touch()
-    goes_on.result(timeout=60)
+    goes_on.result(timeout=120)
     assert studies.get_study(store, slow).episode == 2
     planner.replace_hung()
     assert worker.process.poll() == -signal.SIGKILL

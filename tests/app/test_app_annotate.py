@@ -229,6 +229,22 @@ def test_annotators_see_with_the_next_list_what_their_round_changed(visit, store
     )
 
 
+def test_annotators_are_told_of_a_list_only_if_the_owner_allows_it(visit, store):
+    arms = [studies.Arm(f"p{n}", f"P{n}", state=("Low", "High")[n % 2]) for n in range(6)]
+    rules = {"title": "Ward", "budget": 2, "answers": 10, "sitting": 0, "practice": False}
+    study = studies.create_study(store, studies.from_roster(arms, ["Low", "High"], **rules))
+    app = visit("annotate", invite=access.invite(store, study, "Ann"))
+    press(app, "begin")
+    for _ in range(10):
+        press(app, "left-")
+    studies.observe(store, study, dict.fromkeys(studies.present_states(store, study), "Low"))
+    studies.advance(store, study)
+    app.run()
+    assert "You gave 10 of its answers" in words(app)
+    assert "changed" not in words(app)
+    assert "list" not in words(app)
+
+
 def test_hidden_states_are_never_sent_to_the_browser(visit, store):
     names = ("Qz1", "Qz2", "Qz3")
     arms = [

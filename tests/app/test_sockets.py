@@ -3,6 +3,7 @@
 import asyncio
 from types import SimpleNamespace
 
+import loops
 import pytest
 from starlette.datastructures import Headers
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -59,7 +60,7 @@ class Socket:
         await send({"type": "websocket.send", "bytes": b""})
 
     def play(self, door=None):
-        asyncio.run((door or Websockets(self.app))(self.scope, self.receive, self.send))
+        loops.run((door or Websockets(self.app))(self.scope, self.receive, self.send))
         return self
 
 
@@ -181,7 +182,7 @@ def test_one_stranger_too_many_closes_the_oldest(store, study, monkeypatch):
         assert door.strangers == {}
         return [one.code for one in many]
 
-    assert asyncio.run(crowd()) == [None, 1008, 1008, None, None, None]
+    assert loops.run(crowd()) == [None, 1008, 1008, None, None, None]
 
 
 def test_frames_are_limited_in_the_servers_own_protocol():

@@ -1,10 +1,10 @@
 """Access control: replies to forged requests, keys, sessions and uploads."""
 
-import asyncio
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import loops
 import pytest
 from acts import answers_of
 from forged import OWNER, STRANGER, ask, signed_in, visited
@@ -193,9 +193,7 @@ def test_behind_a_trusted_proxy_each_address_is_counted_by_itself(monkeypatch):
 
     def comes(peer, told):
         scope = {"type": "http", "client": (peer, 1), "headers": [(b"x-forwarded-for", told)]}
-        forwarded = ProxyHeadersMiddleware(note, "127.0.0.1")(scope, None, None)
-        with ThreadPoolExecutor(1) as pool:  # this thread may have a browser's event loop
-            pool.submit(asyncio.run, forwarded).result()
+        loops.run(ProxyHeadersMiddleware(note, "127.0.0.1")(scope, None, None))
 
     for declared in ("", "127.0.0.1"):
         monkeypatch.setenv("FORWARDED_ALLOW_IPS", declared)

@@ -4,9 +4,9 @@ import asyncio
 import random
 import re
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import crowds
+import loops
 import pytest
 import websockets
 from app_server import Server
@@ -170,8 +170,7 @@ def test_nobody_loses_an_answer_when_one_of_two_servers_is_killed(database, serv
     config = studies.from_environment("cpap", practice=False, horizon=3)
     study = studies.create_study(store, config)
     tokens = [access.invite(store, study, f"Person {n}") for n in range(PEOPLE)]
-    with ThreadPoolExecutor(1) as pool:  # a browser of another test may have this thread's loop
-        people = pool.submit(lambda: asyncio.run(a_killed_server(servers, tokens))).result()
+    people = loops.run(a_killed_server(servers, tokens))
     for server in servers:
         server.kill()  # else a plan could be made between two looks at the study
     acknowledged = [answer for one in people for answer in one.acknowledged]

@@ -3,6 +3,7 @@
 from typing import get_args
 
 import altair as alt
+import pandas as pd
 import streamlit as st
 
 from dopl_core import environments
@@ -10,6 +11,7 @@ from dopl_core.experiments import background as simulations
 from dopl_core.experiments import learners as kinds
 from dopl_core.experiments.background import Settings, Simulation
 from dopl_core.learning.dopl import Confidence
+from pages.shared import charts
 from pages.shared.downloads import csv_button, file_button
 from pages.shared.errors import safely, show_errors, show_last_error
 from pages.shared.guards import owner_only, owner_only_fragment
@@ -97,6 +99,21 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def curves_chart(data: pd.DataFrame, title: str) -> alt.LayerChart:
+    """Lines with bands, one colour for each curve."""
+    base = alt.Chart(data, height=340)
+    epochs = alt.X("epochs:Q", title="epochs played")
+    names = sorted(set(data.curve))
+    legend = charts.legend(names)
+    legend.symbolOpacity = 1
+    colour = alt.Color("curve:N", title=None, sort=names, legend=legend)
+    scale = alt.Scale(zero=False)
+    band = base.mark_area(opacity=0.2, aria=False).encode(
+        epochs, alt.Y("low:Q", scale=scale), alt.Y2("high:Q"), colour
+    )
+    return band + base.mark_line().encode(epochs, alt.Y("value:Q", title=title), colour)
+
+
 st.title("Simulate", anchor=False)
 help_link("researcher", "How to simulate, and how to add a learner")
 start_form()
@@ -141,15 +158,9 @@ def results() -> None:
     data["curve"] = data.learner.map(kinds.label)
     if len(shown) > 1:
         data["curve"] = data.run + ": " + data.curve
-    st.altair_chart(
-        alt.Chart(data, height=340)
-        .mark_line()
-        .encode(
-            alt.X("epochs:Q", title="epochs played"),
-            alt.Y("value:Q", title=MEASURES[measure], scale=alt.Scale(zero=False)),
-            alt.Color("curve:N", title=None, sort=None, legend=alt.Legend(orient="top", columns=3)),
-        )
-    )
+    st.altair_chart(curves_chart(data, MEASURES[measure]))
+    if any(one.settings is not None and one.settings.seeds > 1 for one in shown):
+        st.caption("Lines are means over seeds, bands one standard deviation.")
     csv_button("Curves (CSV)", data, "curves.csv")
 
 

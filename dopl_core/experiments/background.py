@@ -197,8 +197,9 @@ def home() -> Path:
 
 
 def curves(simulations: Sequence[Simulation], measure: Measure) -> pd.DataFrame:
-    """Means over seeds against the epochs played: columns run, learner, epochs, value.
+    """Means over seeds against the epochs played: run, learner, epochs, value, low, high.
 
+    low, high: one standard deviation over seeds below and above the mean
     Neighbouring episodes are averaged if a curve has more points than a screen can show. For
     rewards, the oracle and random help with the same seeds are curves too.
     """
@@ -213,14 +214,17 @@ def curves(simulations: Sequence[Simulation], measure: Measure) -> pd.DataFrame:
                     values[reference] = rows.assign(reward=rows[f"{reference}_reward"])
         for learner, own in values.items():
             last = own.groupby("seed").episode.max().min()  # reached by all seeds
-            mean = own[own.episode <= last].groupby("episode")[measure].mean()
-            width = max(1, -(-len(mean) // _POINTS[measure]))
-            mean = mean.groupby((np.arange(len(mean)) // width + 1) * width).mean()
-            part = pd.DataFrame({"epochs": mean.index * simulation.settings.horizon, "value": mean})
+            played = own[own.episode <= last].groupby(["episode", "seed"])[measure].mean()
+            by_seed = played.unstack()  # [episodes, seeds]
+            width = max(1, -(-len(by_seed) // _POINTS[measure]))
+            by_seed = by_seed.groupby((np.arange(len(by_seed)) // width + 1) * width).mean()
             if measure == "cumulative_regret":
-                part["value"] *= simulation.settings.horizon
-            parts.append(part.assign(run=str(number), learner=learner))
-    columns = ["run", "learner", "epochs", "value"]
+                by_seed *= simulation.settings.horizon
+            mean, spread = by_seed.mean(axis=1), by_seed.std(axis=1, ddof=0)
+            epochs = by_seed.index * simulation.settings.horizon
+            part = {"epochs": epochs, "value": mean, "low": mean - spread, "high": mean + spread}
+            parts.append(pd.DataFrame(part).assign(run=str(number), learner=learner))
+    columns = ["run", "learner", "epochs", "value", "low", "high"]
     return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
 
 
@@ -234,7 +238,8 @@ def finding(curves: pd.DataFrame) -> str:
     if not {"dopl", "oracle", "random"} <= set(late.index) or late["oracle"] <= late["random"]:
         return "Rewards against the epochs played"
     share = (late["dopl"] - late["random"]) / (late["oracle"] - late["random"])
-    return f"After {end} epochs DOPL gains {share:.0%} of what the oracle gains over random help"
+    percent = f"{100 * share:.0f} %"
+    return f"After {end} epochs DOPL gains {percent} of what the oracle gains over random help"
 
 
 def picture(simulation: Simulation) -> bytes:

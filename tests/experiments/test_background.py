@@ -192,13 +192,16 @@ def test_curves_are_means_over_the_episodes_that_all_seeds_have_played():
     curves = simulations.curves([played], "reward")
     own = curves[curves.learner == "dopl"]
     assert own[["run", "epochs", "value"]].to_numpy().tolist() == [["1", 2, 5.0]]
+    assert own[["low", "high"]].to_numpy().tolist() == [[4.0, 6.0]]  # one standard deviation
+    [oracle] = curves[curves.learner == "oracle"].itertuples()
+    assert (oracle.low, oracle.high) == (10.0, 10.0)
     assert set(curves.learner) == {"dopl", "oracle", "random"}
 
 
 def test_the_title_has_the_share_of_the_oracles_gain():
     played = Played([row("dopl", 0, 1, 2.0), row("dopl", 0, 2, 7.5)])
     title = simulations.finding(simulations.curves([played], "reward"))
-    assert title.startswith("After 4 epochs DOPL gains 75% of what the oracle")
+    assert title.startswith("After 4 epochs DOPL gains 75 % of what the oracle")
 
 
 def test_a_stopped_run_whose_learners_came_unequally_far_has_a_title() -> None:
@@ -206,7 +209,7 @@ def test_a_stopped_run_whose_learners_came_unequally_far_has_a_title() -> None:
     rows += [("1", "oracle", epochs, 0.9) for epochs in range(5, 31, 5)]
     curves = pd.DataFrame(rows, columns=["run", "learner", "epochs", "value"])
     assert simulations.finding(curves) == (
-        "After 30 epochs DOPL gains 0% of what the oracle gains over random help"
+        "After 30 epochs DOPL gains 0 % of what the oracle gains over random help"
     )
     without = curves[curves.learner != "oracle"]
     assert simulations.finding(without) == "Rewards against the epochs played"

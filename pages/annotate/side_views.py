@@ -41,8 +41,8 @@ def show_arrival(session: Session) -> bool:
     if config.why:
         st.text(config.why)
     st.markdown(
-        f"You see two {plain(config.noun)}s at a time. Choose the one who is doing better, or say "
-        "that you cannot tell."
+        f"You see two {plain(studies.plural(config.noun))} at a time. Choose the one who is doing "
+        "better, or say that you cannot tell."
     )
     seconds = new.seconds + 1  # the next pair takes one to look at
     if config.quota:

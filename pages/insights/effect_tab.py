@@ -79,7 +79,7 @@ def _states_chart(found: assessment.Assessment, data: pd.DataFrame) -> alt.Chart
     states = [printable(state.label) for state in found.config.states]
     scale = alt.Scale(domain=states, range=charts.ramp(len(states)))
     legend = charts.legend(states)
-    people = alt.Y("people:Q", title=printable(found.config.noun) + "s", stack="zero")
+    people = alt.Y("people:Q", title=printable(studies.plural(found.config.noun)), stack="zero")
     colour = alt.Color("state:N", scale=scale, sort=states, title=None, legend=legend)
     week = alt.Tooltip("week", title=printable(found.config.epoch_word))
     chart = alt.Chart(data.assign(rank=data.state.map(states.index))).mark_bar()
@@ -147,10 +147,10 @@ def forecasts(found: assessment.Assessment, study: Study) -> None:
     """The coming weeks by the list, worst first, with help at random and without help."""
     finding = assessment_text.forecast_finding(found)
     present = int(found.config.present.sum())
-    noun, word = plain(found.config.noun), plain(found.config.epoch_word)
+    nouns, word = plain(studies.plural(found.config.noun)), plain(found.config.epoch_word)
     with finding_box(finding, "forecast", study, f"The next {forecast.WEEKS_AHEAD} {word}s"):
         st.markdown(
-            f"How many of {present} {noun}s are in the better half, on average of the next "
+            f"How many of {present} {nouns} are in the better half, on average of the next "
             f"{forecast.WEEKS_AHEAD} {word}s:"
         )
         words = [

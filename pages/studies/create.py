@@ -78,7 +78,7 @@ def form() -> None:
         past = past_records(config) if people.world == "observed" else None
         answers = past_answers(config, past) if people.world == "observed" else None
         if st.button("Create the study", type="primary", key="create"):
-            many = f"{config.n_arms:,} {plain(config.noun)}s"
+            many = f"{config.n_arms:,} {plain(studies.plural(config.noun))}"
             with st.spinner(f"Creating a study of {many}…", show_time=True):
                 study = studies.create_study(store(), config, past, answers)
                 if people.columns is not None:
@@ -94,8 +94,8 @@ def simulated() -> People:
     name = titles[title]
     bandit = environments.load(name)
     st.caption(
-        f"{bandit.n_arms} simulated {plain(bandit.noun)}s move between {bandit.n_states} states by "
-        "themselves. Use it to try things out, or to teach."
+        f"{bandit.n_arms} simulated {plain(studies.plural(bandit.noun))} move between "
+        f"{bandit.n_states} states by themselves. Use it to try things out, or to teach."
     )
     begin = {what: getattr(bandit, what) for what in ("title", "question", "noun", "budget")}
     make = partial(studies.from_environment, name)
@@ -191,7 +191,10 @@ def past_records(config: studies.StudyConfig) -> studies.Records | None:
                 return None
             past = studies.read_history(sheet, config, columns=columns, day_first="Day" in order)
         gaps = f", {past.gaps} gaps are not counted" if past.gaps else ", no gaps"
-        st.markdown(f"**{past.moves} moves of {past.arms} {plain(config.noun)}s found**{gaps}.")
+        st.markdown(
+            f"**{past.moves} moves of {past.arms} {plain(studies.plural(config.noun))} found**"
+            f"{gaps}."
+        )
         return past
 
 

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import segno
 import streamlit as st
 
-from dopl_core.studies import Study, access, printable
+from dopl_core.studies import Study, access, plural, printable
 from pages.shared.backend import store
 from pages.shared.copy_button import copy_button
 from pages.shared.errors import safely, show_errors
@@ -93,12 +93,12 @@ def show_new(study: Study, opens: access.Opens) -> None:
 
 def text_to_send(study: Study, opens: access.Opens, name: str, link: str) -> str:
     """A message for a colleague, with their link at its end."""
-    title, noun = printable(study.title), printable(study.config.noun)
+    title, nouns = printable(study.title), printable(plural(study.config.noun))
     if opens == "list":
         what = f"this link shows whom to help in “{title}”. You can read the list and print it."
     else:
         what = (
-            f"please answer some comparisons for “{title}”. You see two {noun}s at a time and "
+            f"please answer some comparisons for “{title}”. You see two {nouns} at a time and "
             "choose who is doing better. An answer takes a few seconds. You can stop at any time "
             "and go on later."
         )

@@ -59,10 +59,10 @@ def show(study: Study) -> None:
 
 def show_list(config: StudyConfig, week: WeekList) -> None:
     """The list of a week; read-only links show the same."""
-    here, noun = int(config.present.sum()), plain(config.noun)
-    of_all = f"help these {len(week.listed)} of {here} {noun}s"
+    here, nouns = int(config.present.sum()), plain(studies.plural(config.noun))
+    of_all = f"help these {len(week.listed)} of {here} {nouns}"
     if week.reported:  # the number of people may have changed since then
-        of_all = f"{len(week.listed)} {noun}s were on the list"
+        of_all = f"{len(week.listed)} {nouns} were on the list"
     st.markdown(
         f"**{plain(week.word).capitalize()} {week.week}: {of_all}**, the most urgent first. "
         f"Made on {date(week)}. {answers_text(week)}"
@@ -71,8 +71,8 @@ def show_list(config: StudyConfig, week: WeekList) -> None:
         st.caption(plain(short))
     if week.all_equal:
         st.info(
-            "Nothing known so far distinguishes these people from others who are not on the list. "
-            "They were chosen at random. Answers and reports will make the next lists better.",
+            f"By all that is known so far, other {nouns} are as urgent as these. These were chosen "
+            "at random. Answers and reports will make the next lists better.",
             icon=":material/casino:",
         )
     if len(week.listed) > MOST_ROWS:

@@ -43,11 +43,19 @@ def _part(
 
 
 def _reasons(people: Sequence[Listed], week: WeekList) -> Iterator[str]:
-    """The reason of each row where it differs from that of the row above, else nothing."""
+    """The reason of each row where it differs from that of the row above, else nothing.
+
+    For people next in line, only what the rows above do not say: their title says the rest.
+    """
     above = ""
     for one in people:
         why = why_listed(one, week)
-        yield "" if why == above else why
+        if one.reserve:
+            above = above or (why_listed(week.listed[-1], week) if week.listed else "")
+            why = why.removeprefix("Next in line.").strip()
+            yield "" if why in above else why
+        else:
+            yield "" if why == above else why
         above = why
 
 

@@ -20,16 +20,18 @@ from pages.studies.report_tab import change_draft, draft_of
 def show(study: Study) -> None:
     """The people in the study, and what can change."""
     coming = studies.coming_config(store(), study.id)
-    noun = plain(coming.noun)
+    nouns = plain(studies.plural(coming.noun))
     here = [arm for arm in coming.arms if arm.present]
-    st.markdown(f"**{len(here)} {noun}s.** {next_changes(study.config, coming)}")
+    st.markdown(f"**{len(here)} {nouns}.** {next_changes(study.config, coming)}")
     now = studies.present_states(store(), study.id)
     rows = [(arm.id, arm.label, arm.group, now.get(arm.id, arm.state) or "unknown") for arm in here]
-    table = pd.DataFrame(rows, columns=["id", "name", "group", "state"])
+    table = pd.DataFrame(rows, columns=["ID", "Name", "Group", "State"])
+    if set(table.Group) == {"all"}:
+        table = table.drop(columns="Group")
     st.dataframe(table, hide_index=True, height=min(420, 38 + 35 * len(rows)))
     with st.expander("Add a person", icon=":material/person_add:"):
         joins(study, coming)
-    with st.expander("Add several people (CSV)", icon=":material/group_add:"):
+    with st.expander("Add several people (CSV or XLSX)", icon=":material/group_add:"):
         many_join(study, coming)
     with st.expander("A person leaves", icon=":material/person_remove:"):
         leaves(study, here, coming.budget)

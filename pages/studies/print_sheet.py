@@ -5,7 +5,7 @@ from html import escape
 
 import streamlit as st
 
-from dopl_core.studies import StudyConfig, WeekList
+from dopl_core.studies import StudyConfig, WeekList, plural
 from pages.shared.button_style import BUTTON_STYLE
 from pages.studies.list_table import list_table
 
@@ -52,7 +52,7 @@ def print_button(title: str, config: StudyConfig, week: WeekList) -> None:
 
 def sheet(title: str, config: StudyConfig, week: WeekList) -> str:
     """The page as HTML; all text from the owner's files is escaped."""
-    head = f"{week.word.capitalize()} {week.week}: {config.noun}s to help"
+    head = f"{week.word.capitalize()} {week.week}: {plural(config.noun)} to help"
     lot = " Ties were broken at random." if week.all_equal else ""
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'

@@ -174,7 +174,7 @@ def test_dates_that_can_be_read_both_ways_are_asked_about(upload):
     history = b"id,date,state,called\np01,02/03/2026,Low,0\np01,09/03/2026,High,1\n"
     app.file_uploader(key="history").set_value(("h.csv", history, "text/csv")).run()
     widget(app.radio, "dates of").set_value("Day first (31/12/2026)").run()
-    assert "1 moves of 1 cases found" in said(app)
+    assert "1 moves of 1 people found" in said(app)
 
 
 def test_past_records_say_how_many_moves_and_gaps_were_found(upload, store):
@@ -184,7 +184,7 @@ def test_past_records_say_how_many_moves_and_gaps_were_found(upload, store):
         b"p02,1,Low,0\np02,5,Low,0\n"
     )
     app.file_uploader(key="history").set_value(("h.csv", history, "text/csv")).run()
-    assert "3 moves of 3 cases found, 1 gaps are not counted." in said(app)
+    assert "3 moves of 3 people found, 1 gaps are not counted." in said(app)
     app.number_input(key="sitting roster").set_value(0).run()
     app.button(key="create").click().run()
     [study] = studies.list_studies(store)

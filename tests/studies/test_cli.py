@@ -55,7 +55,7 @@ def test_dopl_new_has_an_option_for_every_setting_of_an_observed_world() -> None
 def test_a_new_study_takes_its_options_and_offered_values(new) -> None:
     config, _ = new("--sitting", "5", "--show-id", "yes", "--quota", "7")
     assert (config.sitting, config.show_id, config.quota) == (5, True, 7)
-    assert (config.answers, config.repeat_every, config.noun) == (30, 10, "case")
+    assert (config.answers, config.repeat_every, config.noun) == (30, 10, "person")
     assert config.hide_state
     assert new("--hide-state", "off")[0].hide_state is False
 

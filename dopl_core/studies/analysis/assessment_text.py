@@ -14,6 +14,7 @@ from dopl_core.studies.analysis.effect_of_help import (
     SCEPTICAL_PROBABILITY,
     Estimate,
 )
+from dopl_core.studies.model.plurals import plural
 from dopl_core.studies.operate.known_effects import KnownEffect, Words, effect_text
 
 MIN_DRAWN = 5  # random places that a comparison needs
@@ -22,7 +23,7 @@ MIN_DRAWN = 5  # random places that a comparison needs
 def more_in_100(estimate: Estimate, noun: str) -> str:
     """A difference of two shares with its interval: 15 more patients in 100 (90 % interval ...)."""
     mean, low, high = (round(100 * x) for x in estimate[:3])
-    people = f"{abs(mean)} {'more' if mean >= 0 else 'fewer'} {noun}s in 100"
+    people = f"{abs(mean)} {'more' if mean >= 0 else 'fewer'} {plural(noun)} in 100"
     if low < 0 <= mean or mean < 0 < high:
         return f"{people} (90 % interval {-low} fewer to {high} more)"
     least, most = sorted((abs(low), abs(high)))
@@ -95,7 +96,7 @@ def states_finding(found: Assessment) -> Finding:
         return Finding(f"No state at the end of a {word} is known yet", data)
     first, last = everybody.iloc[0], everybody.iloc[-1]
     best = _either([label for label, good in zip(labels, half, strict=True) if good])
-    share_now = share_of(last.in_better_half, last.of, f" {config.noun}s")
+    share_now = share_of(last.in_better_half, last.of, f" {plural(config.noun)}")
     verb = "was" if last.in_better_half == 1 else "were"
     title = f"{share_now} {verb} {best} at the end of {word} {last.week}"
     if len(everybody) > 1:
@@ -111,19 +112,19 @@ def trend_text(found: Assessment) -> str:
     if len(known) < 2:
         return ""
     first, *_, last = known[:, half].sum(axis=1) / known.sum(axis=1)
-    noun, word = found.config.noun, found.config.epoch_word
+    nouns, word = plural(found.config.noun), found.config.epoch_word
     if first == last or (last > first) == (found.proven_sign > 0):
         return ""
     if found.proven_sign == 0:
         if last < first:
             return ""
-        return f"A rise alone does not prove that help works: {noun}s also get better without help."
+        return f"A rise alone does not prove that help works: {nouns} also get better without help."
     here = int(found.config.present.sum())
     verdict = "Help works" if found.help_works else "Help does harm"
     trend = "fewer" if last < first else "more"
     return (
-        f"{verdict}, and yet {trend} {noun}s than at first are in the better half. Both are true. "
-        f"Each {word} at most {found.config.budget} of {here} {noun}s are helped. The chart counts "
+        f"{verdict}, and yet {trend} {nouns} than at first are in the better half. Both are true. "
+        f"Each {word} at most {found.config.budget} of {here} {nouns} are helped. The chart counts "
         "everybody, and how the others change without help weighs more."
     )
 
@@ -229,8 +230,8 @@ def _against(way: str, gain: Estimate, noun: str) -> str:
     word, more = ("better", "more") if gain.mean > 0 else ("worse", "fewer")
     least, most = sorted((abs(gain.low), abs(gain.high)))
     return (
-        f"The list is expected to do {word} than {way}: {abs(gain.mean):.1f} {more} {noun}s in the "
-        f"better half (90 % interval {least:.1f} to {most:.1f})"
+        f"The list is expected to do {word} than {way}: {abs(gain.mean):.1f} {more} "
+        f"{plural(noun)} in the better half (90 % interval {least:.1f} to {most:.1f})"
     )
 
 
@@ -254,8 +255,8 @@ def places_finding(found: Assessment) -> Finding:
     belong = forecast.expected_count(chosen.probability.to_numpy())
     low, mean, high = (round(x) for x in (belong.low, belong.mean, belong.high))
     return Finding(
-        f"About {mean} of the {len(chosen)} {found.config.noun}s chosen for the list belong there "
-        f"(90 % interval {low} to {high})",
+        f"About {mean} of the {len(chosen)} {plural(found.config.noun)} chosen for the list belong "
+        f"there (90 % interval {low} to {high})",
         data,
     )
 

@@ -62,7 +62,12 @@ class Settings:
     noun: Annotated[
         str,
         text(200, blank=False),
-        About("words", "One of them is called a", "For example patient, student or mother."),
+        About(
+            "words",
+            "One of them is called a",
+            "For example patient, student or mother.",
+            offered="person",
+        ),
     ] = "case"
     question: Annotated[
         str,

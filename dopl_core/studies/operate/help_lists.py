@@ -80,7 +80,7 @@ class WeekList:
     reported: bool
     word: str = "week"
     states: tuple[str, ...] = ("",)
-    noun: str = "case"
+    noun: str = "person"
     facts: tuple[str, ...] = ()
     reserve: list[Listed] = field(default_factory=list)
     removed: list[Listed] = field(default_factory=list)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import ACT, WAIT, IntArray
+from dopl_core.studies.model.plurals import plural
 
 
 class KnownEffect(NamedTuple):
@@ -69,8 +70,9 @@ def effect_text(known: KnownEffect, state: str, words: Words) -> str:
     if not times:
         return f'Nobody in "{state}" has been seen with or without help yet.'
     then = "still there" if state == words.best else "better off"
-    noun = words.noun[:1].upper() + words.noun[1:]
-    text = f'{noun}s in "{state}" were {then} the next {words.week} {" and ".join(times)}.'
+    nouns = plural(words.noun)
+    nouns = nouns[:1].upper() + nouns[1:]
+    text = f'{nouns} in "{state}" were {then} the next {words.week} {" and ".join(times)}.'
     if known.seen_both_ways:
         return text
     missing = "without" if known.seen_with_help else "with"

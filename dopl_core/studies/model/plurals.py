@@ -1,0 +1,15 @@
+"""The plural of the owner's noun."""
+
+import re
+
+_OWN = {"person": "people", "child": "children", "man": "men", "woman": "women"}
+
+
+def plural(noun: str) -> str:
+    """Several of them: patients, families, people, young women."""
+    *before, last = noun.split(" ")
+    if last in _OWN:
+        return " ".join([*before, _OWN[last]])
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"

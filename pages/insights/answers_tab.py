@@ -10,7 +10,7 @@ from pages.insights.finding_box import finding_box, show_chart, show_table
 from pages.shared import charts
 from pages.shared.backend import store
 from pages.shared.errors import show_errors
-from pages.shared.flash import flash
+from pages.shared.flash import flash, show_flash
 from pages.shared.markdown import plain
 
 MOST_PEOPLE = 40  # in one chart; its CSV file has all
@@ -102,6 +102,7 @@ def exclusion_form(study: Study, names: list[str], excluded: list[str]) -> None:
             "Answers of the people chosen here do not count from the next plan on. These people "
             "can go on answering and are not told. Remove a name to count all their answers again."
         )
+        show_flash("trust")
         chosen = st.multiselect("Excluded people", names, excluded, format_func=printable)
         changed = [name for name in names if (name in chosen) != (name in excluded)]
         if st.button("Save", key="trust", disabled=not changed):
@@ -109,5 +110,5 @@ def exclusion_form(study: Study, names: list[str], excluded: list[str]) -> None:
                 for name in changed:
                     change = studies.exclude if name in chosen else studies.include
                     change(store(), study.id, name)
-                flash("Saved. It takes effect with the next plan.")
+                flash("Saved. It takes effect with the next plan.", "trust")
                 st.rerun()

@@ -7,7 +7,6 @@ import streamlit as st
 from dopl_core import studies
 from pages.insights import answers_tab, effect_tab, learned_tab
 from pages.shared.backend import store
-from pages.shared.flash import show_flash
 from pages.shared.guards import owner_only
 from pages.shared.help_link import help_link
 
@@ -15,7 +14,6 @@ owner_only()
 
 st.title("Insights", anchor=False)
 help_link("how_it_learns", "How it learns, and how to read the results")
-show_flash()
 known = {study.id: study for study in studies.list_studies(store())}
 if not known:
     st.markdown("There is no study yet. Make one, collect some answers, and come back.")

@@ -68,12 +68,12 @@ def participants(study: Study) -> None:
         chosen = st.selectbox("Participant", found.index, format_func=names.get, key="participant")
         who = (study.id, found.link[chosen], found.participant[chosen])
         st.button("Release", key="release", on_click=safely(release), args=who)
-        show_flash()
+        show_flash("release")
 
 
 def release(study: str, link: str, participant: str) -> None:
     access.release_seat(store(), study, link, participant)
-    flash(f"Another browser can now use the id {participant}.")
+    flash(f"Another browser can now use the id {participant}.", "release")
 
 
 def rehearse(study: Study) -> None:

@@ -30,6 +30,7 @@ class People:
     """What step 1 settles: whom the study is about.
 
     begin: values that the settings begin with;  columns: of the owner's roster
+    facts: the columns that the study has of each person
     make: makes the study's configuration from its settings
     """
 
@@ -38,6 +39,7 @@ class People:
     begin: dict[str, Any]
     make: Callable[..., StudyConfig]
     columns: studies.Columns | None = None
+    facts: Sequence[str] = ()
 
 
 def form() -> None:
@@ -57,7 +59,7 @@ def form() -> None:
         if people is None:
             return
         offered, now = studies.offered_in(people.world), setting_fields.first_values(**people.begin)
-        ask = partial(setting_fields.ask, now=now, key=people.key)
+        ask = partial(setting_fields.ask, now=now, key=people.key, columns=people.facts)
         st.subheader("2. Question", anchor=False)
         with st.container(key="question-and-card"):
             left, right = st.columns([3, 2], gap="large")
@@ -143,7 +145,8 @@ def own_roster() -> People | None:
         "hide_state": any(arm.columns for arm in arms),
     }
     make = partial(studies.from_roster, arms, states)
-    return People("observed", "roster", begin, make, columns)
+    facts = list(dict.fromkeys(column for arm in arms for column in arm.columns))
+    return People("observed", "roster", begin, make, columns, facts)
 
 
 def warn_about(arms: Sequence[Arm]) -> None:

@@ -35,6 +35,7 @@ def show(study: Study) -> None:
         many_join(study, coming)
     with st.expander("A person leaves", icon=":material/person_remove:"):
         leaves(study, here, coming.budget)
+    show_flash("back")
     gone = [arm for arm in coming.arms if not arm.present]
     if gone:
         with st.expander("A person returns", icon=":material/undo:"):
@@ -86,6 +87,7 @@ def next_changes(config: StudyConfig, coming: StudyConfig) -> str:
 
 def joins(study: Study, coming: StudyConfig) -> None:
     """Add one person; the fields are empty again afterwards."""
+    show_flash("join")
     key = f"join-{coming.n_arms}"
     left, right = st.columns(2)
     arm = left.text_input("ID", key=f"{key}-id").strip()
@@ -100,11 +102,12 @@ def joins(study: Study, coming: StudyConfig) -> None:
         with show_errors():
             if not arm:
                 raise ValueError("the ID is empty: every person needs one")
-            add(study, [Arm(arm, label or arm, group or "all", state or "", columns)])
+            add(study, [Arm(arm, label or arm, group or "all", state or "", columns)], "join")
 
 
 def many_join(study: Study, coming: StudyConfig) -> None:
     """Add the new people in a file."""
+    show_flash("join-file")
     with show_errors():
         uploaded = roster_mapping.upload_table("New people", "newcomers")
         if uploaded is None:
@@ -121,14 +124,15 @@ def many_join(study: Study, coming: StudyConfig) -> None:
         st.text(f"{len(new)} new: {some_names([arm.label for arm in new], 20)}")
         if st.button(f"Add these {len(new)}", key="join-file", disabled=not new):
             studies.remember_columns(store(), study.id, "roster", columns)
-            add(study, new)
+            add(study, new, "join-file")
 
 
-def add(study: Study, arms: Sequence[Arm]) -> None:
+def add(study: Study, arms: Sequence[Arm], place: str) -> None:
+    """Let people join; place: where to say so."""
     studies.join(store(), study.id, arms)
     names = some_names([arm.label for arm in arms], 5)
     verb = "takes" if len(arms) == 1 else "take"
-    flash(f"{names} {verb} part from the next list on.")
+    flash(f"{names} {verb} part from the next list on.", place)
     st.rerun()
 
 
@@ -174,7 +178,7 @@ def comes_back(study: Study, coming: StudyConfig, gone: Sequence[Arm]) -> None:
     state = state_control(coming, "State now", None, key=f"back-state-{who}")
     if st.button("Re-admit", key="come-back"):
         with show_errors():
-            add(study, [replace(arms[who], state=state or "", present=True)])
+            add(study, [replace(arms[who], state=state or "", present=True)], "back")
 
 
 def edit_card(study: Study) -> None:

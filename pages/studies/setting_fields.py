@@ -16,10 +16,11 @@ def ask(
     settings: Sequence[Setting],
     now: Mapping[str, Any],
     key: str,
+    columns: Sequence[str] = (),
 ) -> dict[str, Any]:
     """One field for each setting of a section; the values by name.
 
-    now: the values that the fields begin with
+    now: the values that the fields begin with;  columns: those of the roster, to choose from
     Numbers have no limits here: a browser would show a number outside of them in red, keep it to
     itself, and the study would be made with the number before. The study's own rules refuse it.
     """
@@ -30,6 +31,9 @@ def ask(
             continue
         if setting.kind is str and setting.rule and setting.rule.max_length >= _WIDE:
             places, place = [], st
+            if setting.name.endswith("_columns"):
+                chosen[setting.name] = _columns(setting, now[setting.name], key, columns)
+                continue
         else:
             places = places or list(st.columns(2))
             place = places.pop(0)
@@ -52,6 +56,18 @@ def _field(place: Any, setting: Setting, now: Any, key: str) -> Any:
         field = place.text_area if about.lines > 1 else place.text_input
         return field(about.label, now, max_chars=rule.max_length, **common)
     return place.number_input(about.label, value=now, step=type(now)(1), **common)
+
+
+def _columns(setting: Setting, now: str, key: str, columns: Sequence[str]) -> str:
+    """Columns to choose from; the setting has their names, separated by commas."""
+    chosen = [name.strip() for name in now.split(",") if name.strip()]
+    options = list(dict.fromkeys([*chosen, *(name for name in columns if "," not in name)]))
+    about = setting.about
+    key = f"{setting.name} {key}"
+    picked = st.multiselect(
+        about.label, options, chosen, key=key, help=about.help, select_all=False
+    )
+    return now if picked == chosen else ", ".join(picked)
 
 
 def first_values(**own: Any) -> dict[str, Any]:

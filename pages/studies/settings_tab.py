@@ -8,7 +8,7 @@ from dopl_core import studies
 from dopl_core.studies import Study
 from pages.shared.backend import store
 from pages.shared.errors import show_errors
-from pages.shared.flash import flash
+from pages.shared.flash import flash, show_flash
 from pages.shared.help_link import help_link
 from pages.studies import setting_fields
 from pages.studies.common_tabs import status_buttons
@@ -21,15 +21,17 @@ def show(study: Study) -> None:
     st.markdown("**Changes hold from the next list on.** States and their order cannot change.")
     help_link("owner", "What the settings mean")
     settings = [one for one in studies.offered_in("observed") if one.about.changes != "never"]
+    columns = list(dict.fromkeys(column for arm in config.arms for column in arm.columns))
     chosen: dict[str, Any] = {}
     for section, title in studies.SECTIONS.items():
         st.markdown(f"**{title}**")
-        chosen |= setting_fields.ask(section, settings, now, "set")
+        chosen |= setting_fields.ask(section, settings, now, "set", columns)
     new = {name: value for name, value in chosen.items() if value != now[name]}
+    show_flash("settings")
     if st.button("Save the settings", key="save", disabled=not new):
         with show_errors():
             studies.change_settings(store(), study.id, **new)
-            flash("Saved: it holds from the next list on.")
+            flash("Saved: it holds from the next list on.", "settings")
             st.rerun()
     st.divider()
     with st.container(horizontal=True):

@@ -258,6 +258,8 @@ def test_people_join_leave_and_return_with_the_next_list(visit, store, clinic):
     app.segmented_control(key="join-12-state").set_value(0)
     app = click(app, "join")
     assert "13 patients. With the next list, 1 joins." in said(app).replace("*", "")
+    [form] = [one for one in app.expander if one.label == "Add a person"]
+    assert "Zoe takes part from the next list on" in form.success[0].value  # where the button was
     app.multiselect(key="leave-13").set_value(["p02"]).run()
     app = click(app, "leave")
     assert "1 joins and 1 leaves" in said(app)

@@ -6,7 +6,7 @@ from test_app_create import ROSTER, order, upload  # noqa: F401
 
 from dopl_core import studies
 
-KINDS = ("checkbox", "number_input", "selectbox", "text_input", "text_area")
+KINDS = ("checkbox", "multiselect", "number_input", "selectbox", "text_input", "text_area")
 
 
 def fields_of(app) -> dict[str, object]:
@@ -42,6 +42,33 @@ def test_the_settings_tab_offers_every_setting_that_may_change(visit, store, nam
     switch.set_value(not switch.value).run()
     app.button(key="save").click().run()
     assert getattr(studies.coming_config(store, study), name) is not getattr(config, name)
+
+
+def test_columns_are_chosen_from_those_of_the_study(visit, store, upload):  # noqa: F811
+    app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
+    field = app.multiselect(key="list_columns roster")
+    assert {"age", "hours_1"} <= set(field.options)
+    field.set_value(["hours_1", "age"]).run()
+    app.button(key="create").click().run()
+    [study] = studies.list_studies(store)
+    assert study.config.list_columns == "hours_1, age"
+    app = visit("studies", study=study.id, tab="Settings")
+    assert app.button(key="save").disabled
+    app.multiselect(key="list_columns set").set_value(["age"]).run()
+    app.button(key="save").click().run()
+    assert "Saved" in app.success[0].value
+    assert studies.coming_config(store, study.id).list_columns == "age"
+
+
+def test_columns_of_another_roster_replace_the_chosen_ones(upload):  # noqa: F811
+    app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
+    app.multiselect(key="list_columns roster").set_value(["age"]).run()
+    other = b"id,state,phone\n1,Low,07\n2,High,08\n"
+    app.file_uploader(key="roster").set_value(("other.csv", other, "text/csv")).run()
+    app = order(app, ["Low", "High"])
+    assert not app.exception
+    field = app.multiselect(key="list_columns roster")
+    assert (field.options, field.value) == (["phone"], [])
 
 
 def test_insights_show_what_sharing_places_costs(visit, store):

@@ -32,6 +32,8 @@ class SimulatedWorld:
         Now, and when the episode began.
     moves : ndarray, shape (H, N, 1)
         The uniform numbers of the episode.
+    rows : ndarray, shape (N * S * 2, S - 1)
+        Cumulated transitions of the bandit, by arm, state and action.
     episode, epoch : int
         The present ones; epochs count from 0 in each episode.
 
@@ -75,7 +77,7 @@ class SimulatedWorld:
         self._arms = np.arange(bandit.n_arms)
         # Inverse transform sampling: the next state is the number of thresholds passed.
         S = bandit.n_states
-        self._thresholds = bandit.transitions.cumsum(axis=3)[..., :-1].reshape(-1, S - 1)
+        self.rows = bandit.transitions.cumsum(axis=3)[..., :-1].reshape(-1, S - 1)
         self._first = self._arms * S
         self.moves_as_the_bandit = type(self).next_chances is SimulatedWorld.next_chances
         self._strength = np.exp(bandit.rewards / temperature)
@@ -117,7 +119,7 @@ class SimulatedWorld:
     def thresholds(self, states: IntArray, helped: IntArray, epoch: int) -> FloatArray:
         """What uniform numbers of arms must reach for each state after the first: [N, S-1]."""
         if self.moves_as_the_bandit:
-            return self._thresholds.take(2 * (self._first + states) + helped, axis=0)
+            return self.rows.take(2 * (self._first + states) + helped, axis=0)
         return self.next_chances(states, helped, epoch).cumsum(axis=1)[:, :-1]
 
     def answer(self, duels: IntArray) -> FloatArray:

@@ -6,6 +6,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from dopl_core.experiments.episodes import can_follow, fits, follow, play_fixed
 from dopl_core.learning.bandit import Bandit, FloatArray, IntArray, actions
 from dopl_core.learning.learner import Learner
 from dopl_core.learning.planning import Plan
@@ -33,6 +34,8 @@ def play(learner: Learner, world: SimulatedWorld, episodes: int) -> Iterator[tup
 def play_episode(learner: Learner, world: SimulatedWorld) -> float:
     """Play the episode that the learner has just planned, and return its reward per epoch."""
     world.begin(learner.episode, learner.horizon, learner.answers)
+    if can_follow(learner, world) and (reward := play_fixed(learner, world)) is not None:
+        return reward
     total = 0.0
     asked = []
     for epoch in range(learner.horizon):
@@ -60,7 +63,6 @@ class References:
         self.states = np.broadcast_to(states, (2, N))
         self._bandit = bandit
         self._priority = np.concatenate([rank(oracle.index).ravel(), np.zeros(N * S)])
-        self._thresholds = bandit.transitions.cumsum(axis=3)[..., :-1].reshape(N * S * 2, S - 1)
         self._rewards = bandit.rewards.ravel()
         self._codes = np.arange(N) * S
         self._policies = np.arange(2)[:, None] * (N * S)
@@ -74,7 +76,26 @@ class References:
         """
         if world.restart:
             self.states = np.broadcast_to(world.start, self.states.shape)
-        cut = self._bandit.n_arms - self._bandit.budget
+        codes, acts = self._play(world, tie_keys, reached)
+        pay = self._rewards.take(codes)
+        if self._bandit.pays == "active":
+            pay = pay * acts
+        # Summed in the same order as in `play`, so that the oracle's own regret is exactly 0.
+        oracle, chance = pay.sum(axis=2).cumsum(axis=0)[-1] / len(tie_keys)
+        return float(oracle), float(chance)
+
+    def _play(
+        self, world: SimulatedWorld, tie_keys: FloatArray, reached: NDArray[np.bool_] | None
+    ) -> tuple[IntArray, NDArray[np.bool_]]:
+        """The codes and actions [H, 2, N] of both policies."""
+        (H, N), S = tie_keys.shape, self._bandit.n_states
+        if reached is None and fits(world):
+            scores = self._priority.reshape(2, N, S) + tie_keys[:, None, :, None]
+            episode = follow(world, scores.reshape(H, 2, N * S), self.states, self._bandit.budget)
+            if episode is not None:
+                self.states = episode.end
+                return self._codes + episode.states, episode.helped
+        cut = N - self._bandit.budget
         codes, active = [], []
         for epoch, (moves, keys) in enumerate(zip(world.moves, tie_keys, strict=True)):
             code = self._codes + self.states
@@ -82,17 +103,9 @@ class References:
             acts = score >= np.partition(score, cut, axis=1)[:, cut, None]
             if reached is not None:
                 acts &= reached[epoch]
-            if world.moves_as_the_bandit:
-                thresholds = self._thresholds[2 * code + acts]
-            else:
-                each = zip(self.states, acts.astype(np.int64), strict=True)
-                thresholds = np.array([world.thresholds(*own, epoch) for own in each])
+            each = zip(self.states, acts.astype(np.int64), strict=True)
+            thresholds = np.array([world.thresholds(*own, epoch) for own in each])
             self.states = (moves >= thresholds).sum(axis=2)
             codes.append(code)
             active.append(acts)
-        pay = self._rewards.take(codes)
-        if self._bandit.pays == "active":
-            pay = pay * np.array(active)
-        # Summed in the same order as in `play`, so that the oracle's own regret is exactly 0.
-        oracle, chance = pay.sum(axis=2).cumsum(axis=0)[-1] / len(tie_keys)
-        return float(oracle), float(chance)
+        return np.array(codes), np.array(active)

@@ -64,6 +64,8 @@ class _IndexLearner(FixedArms):
     tries: [N * S * A] how often each occurred;  epochs: counted so far, over all episodes
     """
 
+    counts_episodes = True
+
     def __init__(
         self,
         n_arms: int,
@@ -88,50 +90,52 @@ class _IndexLearner(FixedArms):
         raise NotImplementedError
 
     def _learn(
-        self, moved: IntArray, rewards: FloatArray, active: IntArray, then: IntArray
+        self, rows: IntArray, rewards: FloatArray, waits: FloatArray, step: FloatArray
     ) -> None:
         """One step of Q-learning for all arms.
 
-        moved, then: [N] rows of Q of the state and action, and of waiting in the next state
-        rewards, active: [N, 1] the reward of each arm, and whether it was activated
+        rows: [3, N] of Q: of the state and action, and of waiting and acting in the next state
+        rewards, waits: [N, 1] the reward of each arm, and 1 if it was not activated
+        step: [N, 1] how far Q moves
         """
         raise NotImplementedError
 
     def _begin(self, plan: Plan, episode: int) -> None:
         super()._begin(plan, episode)
         epochs = (episode - 1) * self.horizon + np.arange(1, self.horizon + 1)
-        self._explores = self._draw(Stream.EXPLORE, 1)[:, 0] < self._exploration(epochs)
-
-    def activate(self, states: IntArray, epoch: int, *given: Any, **more: Any) -> IntArray:
-        arms = super().activate(states, epoch, *given, **more)
-        if self._explores[epoch]:
-            others = self.n_arms - len(arms)
-            arms = np.sort(self.tie_keys[epoch].argpartition(others)[others:])
-        return arms
+        self.explores = self._draw(Stream.EXPLORE, 1)[:, 0] < self._exploration(epochs)
 
     def count_moves(
         self, states: IntArray, helped: IntArray, next_states: IntArray, times: int = 1
     ) -> None:
-        if times != 1 or states.ndim > 1:
-            raise ValueError(
-                f"{type(self).__name__} cannot count many epochs at once, nor take moves back"
-            )
+        if times != 1:
+            raise ValueError(f"{type(self).__name__} cannot take moves back")
         super().count_moves(states, helped, next_states)
-        self.epochs += 1
         codes = self._first + states
         rewards = self.fit.rewards.take(codes)
         if self.pays == "active":
             rewards *= helped
-        moved = 2 * codes + helped
-        self.tries[moved] += 1
-        self._learn(moved, rewards[:, None], helped[:, None], 2 * (self._first + next_states))
+        moved, then = 2 * codes + helped, 2 * (self._first + next_states)
+        rows = np.stack([moved, then, then + 1], axis=-2).reshape(-1, 3, self.n_arms)
+        step = self._steps(rows[:, 0])
+        waits = (1.0 - helped).reshape(step.shape)
+        for epoch in zip(rows, rewards.reshape(step.shape), waits, step, strict=True):
+            self.epochs += 1
+            self._learn(*epoch)
 
     def estimates(self) -> Estimates:
         return replace(self.fit.estimates(), ranks_by="whittle")
 
-    def _step(self, moved: IntArray) -> FloatArray:
-        """Fast time scale: 0.5 / ceil(visits / 50); [N, 1]."""
-        return (0.5 / ((self.tries.take(moved) + 49) // 50))[:, None]
+    def _steps(self, moved: IntArray) -> FloatArray:
+        """Count moves [E, N], and the size of their steps [E, N, 1]: 0.5 / ceil(visits / 50)."""
+        flat = moved.ravel()
+        order = flat.argsort(kind="stable")
+        rows, begin, times = np.unique(flat[order], return_index=True, return_counts=True)
+        nth = np.empty(len(flat), dtype=np.int64)  # how often the row was met so far
+        nth[order] = np.arange(1, len(flat) + 1) - np.repeat(begin, times)
+        visits = self.tries[flat] + nth
+        self.tries[rows] += times
+        return (0.5 / ((visits + 49) // 50)).reshape(*moved.shape, 1)
 
     def state(self) -> dict[str, NDArray[Any]]:
         own = {"Q": self.Q.copy(), "tries": self.tries.copy(), "epochs": np.array(self.epochs)}
@@ -157,8 +161,8 @@ class MleWibql(_IndexLearner):
         self.subsidy = np.zeros((n_arms, n_states))
         states = np.arange(n_states)
         waits = 2 * (self._arms[:, None] * n_states + states)
-        self._wait_there = waits * n_states + states  # in Q, flat: waiting in x under x's subsidy
-        self._act_there = self._wait_there + n_states
+        waits = waits * n_states + states  # in Q, flat: waiting in x under x's subsidy
+        self._act_and_wait = np.stack([waits + n_states, waits])
 
     def make_plan(self) -> Plan:
         self.fit.update(self.counts.wins())
@@ -168,17 +172,24 @@ class MleWibql(_IndexLearner):
         return np.full(len(epochs), 0.1)
 
     def _learn(
-        self, moved: IntArray, rewards: FloatArray, active: IntArray, then: IntArray
+        self, rows: IntArray, rewards: FloatArray, waits: FloatArray, step: FloatArray
     ) -> None:
         Q, S = self.Q, self.n_states
-        level = np.add.reduce(Q.reshape(-1, 2 * S, S), axis=1) / (2 * S)  # f(Q), the average reward
-        old = Q.take(moved, axis=0)
-        goal = rewards + (1 - active) * self.subsidy - level
-        goal += np.maximum(Q.take(then, axis=0), Q.take(then + 1, axis=0))
-        Q[moved] = old + self._step(moved) * (goal - old)
+        old, wait, act = Q.take(rows, axis=0)
+        goal = waits * self.subsidy
+        goal += rewards
+        goal -= np.add.reduce(Q.reshape(-1, 2 * S, S), axis=1) / (2 * S)  # f(Q), average reward
+        goal += np.maximum(wait, act, out=wait)
+        goal -= old
+        goal *= step
+        goal += old
+        Q[rows[0]] = goal
         n = self.epochs
         slow = 0.2 / (1 + math.ceil(n * math.log(n) / 500))
-        self.subsidy += slow * (Q.take(self._act_there) - Q.take(self._wait_there))
+        act, wait = Q.take(self._act_and_wait)
+        act -= wait
+        act *= slow
+        self.subsidy += act
 
     def state(self) -> dict[str, NDArray[Any]]:
         return super().state() | {"subsidy": self.subsidy.copy()}
@@ -211,11 +222,15 @@ class MleQwic(_IndexLearner):
         return np.minimum(1.0, 2 / np.sqrt(epochs))
 
     def _learn(
-        self, moved: IntArray, rewards: FloatArray, active: IntArray, then: IntArray
+        self, rows: IntArray, rewards: FloatArray, waits: FloatArray, step: FloatArray
     ) -> None:
-        Q = self.Q
-        old = Q.take(moved, axis=0)
-        goal = np.maximum(Q.take(then, axis=0), Q.take(then + 1, axis=0))
+        old, wait, act = self.Q.take(rows, axis=0)
+        goal = np.maximum(wait, act, out=wait)
         goal *= self.DISCOUNT
-        goal += rewards + (1 - active) * self.GRID
-        Q[moved] = old + self._step(moved) * (goal - old)
+        own = waits * self.GRID
+        own += rewards
+        goal += own
+        goal -= old
+        goal *= step
+        goal += old
+        self.Q[rows[0]] = goal

@@ -77,6 +77,10 @@ class Learner(Beliefs):
         Rank of each arm-state in the present plan; equal ranks are tied.
     tie_keys : ndarray, shape (H, N)
         Random keys that break ties in each epoch of this episode.
+    explores : ndarray of bool, shape (H,)
+        Epochs of this episode that help B random arms; None if there are none.
+    counts_episodes : bool
+        Whether an own `count_moves` can be told of many epochs at once.
     pays : {"all", "active"}
         Who earns the reward of a state.
     answers, by_lot : int
@@ -108,6 +112,8 @@ class Learner(Beliefs):
     """
 
     pays: Pays = "all"
+    explores: NDArray[np.bool_] | None = None
+    counts_episodes = False
     answers = 0
     by_lot = 0
     ledger: Ledger | None = None
@@ -255,6 +261,8 @@ class Learner(Beliefs):
         else:
             priority = self.standing(states, where)
         score = priority + self.tie_keys[epoch]
+        if self.explores is not None and self.explores[epoch]:
+            score = self.tie_keys[epoch]
         if eligible is not None or self.ledger is not None:
             may, places = self._may(eligible), self.budget - self.by_lot
             return pick(score, may, places, self.ledger, lists, self.budget)
@@ -301,6 +309,15 @@ class Learner(Beliefs):
         if len(known) < 2:
             return np.empty((0, 4), dtype=np.int64)
         return in_states(known[self._positions(states, known, epoch)], states)
+
+    def drawn_duels(self, states: IntArray, arms: IntArray) -> IntArray:
+        """The duels [H, B-1, 4] of all epochs, where pairs are drawn when an episode begins.
+
+        states, arms: [H, N] and [H, B] of each epoch
+        """
+        epochs = np.arange(len(arms))[:, None, None]
+        pairs = arms[epochs, self._pairs]
+        return np.stack([pairs, states[epochs, pairs]], axis=3).reshape(len(arms), -1, 4)
 
     def first_round(self, states: IntArray, count: int) -> IntArray:
         """What to ask before the first plan: [count, 4], random pairs of arms in their states."""

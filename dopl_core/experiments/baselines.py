@@ -140,18 +140,19 @@ def mle(wins: FloatArray, start: FloatArray) -> FloatArray:
     rewards, nor on an arm-state never compared: in these directions the fit stays where it started.
     """
     counts = wins + wins.T
-    asked = counts.sum(axis=1)
+    asked, won = counts.sum(axis=1), wins.sum(axis=1)
     enough = 1e-6 * (1 + asked.max())
     r = start.ravel().copy()
     loss, odds = _loss(wins, r)
     for _ in range(100):
-        share = counts / (1 + odds)
-        gradient = share.sum(axis=1) - wins.sum(axis=1)
+        base = 1 + odds
+        share = counts / base
+        gradient = share.sum(axis=1) - won
         held = ((r <= 0) & (gradient > 0)) | ((r >= 1) & (gradient < 0))
         gradient[held] = 0.0
         if np.abs(gradient).max() <= enough:
             break
-        curvature = share * odds / (1 + odds)
+        curvature = share * odds / base
         system = -curvature
         system[held] = system[:, held] = 0.0
         np.fill_diagonal(system, curvature.sum(axis=1) + 1e-6 * (1 + asked))

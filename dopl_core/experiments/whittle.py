@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -92,11 +93,11 @@ class _IndexLearner(FixedArms):
     def _learn(
         self, rows: IntArray, rewards: FloatArray, waits: FloatArray, step: FloatArray
     ) -> None:
-        """One step of Q-learning for all arms.
+        """Q-learning from E epochs of all arms, one after the other.
 
-        rows: [3, N] of Q: of the state and action, and of waiting and acting in the next state
-        rewards, waits: [N, 1] the reward of each arm, and 1 if it was not activated
-        step: [N, 1] how far Q moves
+        rows: [E, 3, N] of Q: of state and action, and of waiting and acting in the next state
+        rewards, waits: [E, N, 1] the reward of each arm, and 1 if it was not activated
+        step: [E, N, 1] how far Q moves
         """
         raise NotImplementedError
 
@@ -118,10 +119,9 @@ class _IndexLearner(FixedArms):
         moved, then = 2 * codes + helped, 2 * (self._first + next_states)
         rows = np.stack([moved, then, then + 1], axis=-2).reshape(-1, 3, self.n_arms)
         step = self._steps(rows[:, 0])
-        waits = (1.0 - helped).reshape(step.shape)
-        for epoch in zip(rows, rewards.reshape(step.shape), waits, step, strict=True):
-            self.epochs += 1
-            self._learn(*epoch)
+        waits = np.asarray(1.0 - helped).reshape(step.shape)
+        self._learn(rows, rewards.reshape(step.shape), waits, step)
+        self.epochs += len(rows)
 
     def estimates(self) -> Estimates:
         return replace(self.fit.estimates(), ranks_by="whittle")
@@ -159,10 +159,6 @@ class MleWibql(_IndexLearner):
     def __init__(self, n_arms: int, n_states: int, budget: int, **options: Any) -> None:
         super().__init__(n_arms, n_states, budget, n_states, **options)
         self.subsidy = np.zeros((n_arms, n_states))
-        states = np.arange(n_states)
-        waits = 2 * (self._arms[:, None] * n_states + states)
-        waits = waits * n_states + states  # in Q, flat: waiting in x under x's subsidy
-        self._act_and_wait = np.stack([waits + n_states, waits])
 
     def make_plan(self) -> Plan:
         self.fit.update(self.counts.wins())
@@ -174,22 +170,38 @@ class MleWibql(_IndexLearner):
     def _learn(
         self, rows: IntArray, rewards: FloatArray, waits: FloatArray, step: FloatArray
     ) -> None:
-        Q, S = self.Q, self.n_states
-        old, wait, act = Q.take(rows, axis=0)
-        goal = waits * self.subsidy
-        goal += rewards
-        goal -= np.add.reduce(Q.reshape(-1, 2 * S, S), axis=1) / (2 * S)  # f(Q), average reward
-        goal += np.maximum(wait, act, out=wait)
-        goal -= old
-        goal *= step
-        goal += old
-        Q[rows[0]] = goal
-        n = self.epochs
-        slow = 0.2 / (1 + math.ceil(n * math.log(n) / 500))
-        act, wait = Q.take(self._act_and_wait)
-        act -= wait
-        act *= slow
-        self.subsidy += act
+        # Flat arrays [M] of arm and subsidy, because NumPy is fastest on those: Q is laid out as
+        # [state and action, M], and what belongs to an arm is repeated for its subsidies.
+        (E, _, N), S = rows.shape, self.n_states
+        Q = self.Q.reshape(N, 2 * S, S).transpose(1, 0, 2).reshape(2 * S, N * S)
+        place = np.arange(N)[:, None] * S + np.arange(S)
+        own = rows - self._first * 2
+        index = (own[..., None] * (N * S) + place).reshape(E, -1)  # old, wait, act
+        repeated = [np.repeat(x, S, axis=1)[..., 0] for x in (rewards, waits, step)]
+        there = 2 * np.tile(np.arange(S), N) * (N * S) + place.ravel()
+        there = np.concatenate([there + N * S, there])  # acting, then waiting, in x under x's
+        subsidy, M, flat = self.subsidy.ravel().copy(), N * S, Q.reshape(-1)
+        epochs = zip(count(self.epochs + 1), index, *repeated, strict=False)
+        for n, at, reward, waits_then, far in epochs:
+            found = flat.take(at)
+            old, wait = found[:M], found[M : 2 * M]
+            goal = waits_then * subsidy
+            goal += reward
+            level = np.add.reduce(Q, axis=0)  # times 2 S: f(Q), the average reward
+            level /= 2 * S
+            goal -= level
+            goal += np.maximum(wait, found[2 * M :], out=wait)
+            goal -= old
+            goal *= far
+            goal += old
+            flat[at[:M]] = goal
+            act = flat.take(there)
+            gap = act[:M]
+            gap -= act[M:]
+            gap *= 0.2 / (1 + math.ceil(n * math.log(n) / 500))
+            subsidy += gap
+        self.subsidy = subsidy.reshape(N, S)
+        self.Q = Q.reshape(2 * S, N, S).transpose(1, 0, 2).reshape(self.Q.shape)
 
     def state(self) -> dict[str, NDArray[Any]]:
         return super().state() | {"subsidy": self.subsidy.copy()}
@@ -224,13 +236,14 @@ class MleQwic(_IndexLearner):
     def _learn(
         self, rows: IntArray, rewards: FloatArray, waits: FloatArray, step: FloatArray
     ) -> None:
-        old, wait, act = self.Q.take(rows, axis=0)
-        goal = np.maximum(wait, act, out=wait)
-        goal *= self.DISCOUNT
-        own = waits * self.GRID
-        own += rewards
-        goal += own
-        goal -= old
-        goal *= step
-        goal += old
-        self.Q[rows[0]] = goal
+        Q, now = self.Q, waits * self.GRID
+        now += rewards
+        for at, reward, far in zip(rows, now, step, strict=True):
+            old, wait, act = Q.take(at, axis=0)
+            goal = np.maximum(wait, act, out=wait)
+            goal *= self.DISCOUNT
+            goal += reward
+            goal -= old
+            goal *= far
+            goal += old
+            Q[at[0]] = goal

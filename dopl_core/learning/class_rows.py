@@ -24,14 +24,11 @@ PERSISTENCE = 10.0  # how many moves with help outweigh STAY, if people who are 
 
 
 class ClassRows(NamedTuple):
-    """Mean and variance of the rows of classes [k, c, r, s], their log evidence [k, r], and the
-    mean of the row of all arms [k, r, s].
-    """
+    """Mean and variance of the rows of classes [k, c, r, s], and their log evidence [k, r]."""
 
     mean: FloatArray
     variance: FloatArray
     evidence: FloatArray
-    of_all: FloatArray
 
 
 def flat_prior(n_rows: int, n_states: int) -> FloatArray:
@@ -76,6 +73,10 @@ def acting_prior(waiting: FloatArray) -> FloatArray:
 def of_help(tables: FloatArray, moves: FloatArray) -> ClassRows:
     """The rows of classes where help is an effect on how arms move anyway.
 
+    How they move anyway is the mean of the classes' rows, not the row of all arms: that one keeps
+    to the belief that people stay, after the classes have been seen to move. About it, people who
+    fall from the best state without help would seem to stay there because of help.
+
     tables: [k, c, r, s] draws from the rows of classes; row 2 s + a is of state s and action a
     moves: [k, r] log evidence of the moves, given the tables
     """
@@ -83,7 +84,9 @@ def of_help(tables: FloatArray, moves: FloatArray) -> ClassRows:
     helped = tables[:, :, act].sum(axis=1, keepdims=True)
     waiting = about_all(tables[:, :, wait], waiting_prior(helped))
     likely = softmax(waiting.evidence + moves[:, wait], axis=0)
-    expected = np.einsum("kr,krs->rs", likely, waiting.of_all)
+    drawn = tables[:, :, wait].sum(axis=3) + 1e-9  # where there are none, classes weigh the same
+    share = drawn / drawn.sum(axis=1, keepdims=True)
+    expected = np.einsum("kr,kcr,kcrs->rs", likely, share, waiting.mean)
     acting = about_all(tables[:, :, act], acting_prior(expected))
     return ClassRows(*(_interleaved(*parts) for parts in zip(waiting, acting, strict=True)))
 
@@ -110,8 +113,7 @@ def about_all(tables: FloatArray, prior: FloatArray) -> ClassRows:
     w = np.exp(evidence - log_total)
     mean = np.einsum("jkr,jkcrs->kcrs", w, means)
     variance = np.einsum("jkr,jkcrs->kcrs", w, variances + (means - mean) ** 2)
-    of_all = np.einsum("jkr,jkrs->krs", w, m0[:, :, 0])
-    return ClassRows(mean, variance, log_total - np.log(len(CLASS_CONCENTRATIONS)), of_all)
+    return ClassRows(mean, variance, log_total - np.log(len(CLASS_CONCENTRATIONS)))
 
 
 def row_of_all(tables: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:

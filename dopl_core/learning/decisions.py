@@ -1,4 +1,4 @@
-"""What strengths matter for: the decisions that a plan makes with them.
+"""What strengths matter for, and what evidence is needed for: the decisions of a plan.
 
 The advantage of helping an arm in a state depends on the arm's own strengths alone, once the plan
 is fixed: with h the relative values of the arm's states under the plan's policy,
@@ -14,6 +14,29 @@ from dopl_core.learning.bandit import FloatArray, Pays
 from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.preferences import OPTIMISM, Preferences
+
+CAUTION = 1.0  # standard errors by which people in the best state must gain more than others
+BEFOREHAND = 1.0  # moves of each row, so that the standard error of an unseen row is finite
+
+
+def caution(plan: Plan, moves: Dynamics) -> FloatArray:
+    """How much more than in a worse state help must gain in each state [S], to come before it.
+
+    People in the best state cannot rise, and a handful of moves easily seems to say that help keeps
+    them there. So they come before others only if their gain is credible: by CAUTION standard
+    errors of the effect of help in this state, estimated from the moves that were seen in it.
+    """
+    S = plan.index.shape[1]
+    needed = np.zeros(S)
+    if moves.seen is None:
+        return needed
+    values = plan.start[1:].reshape(-1, 1, S)
+    there = plan.occupancy.sum(axis=(1, 2))  # 0 for absent arms
+    rows = moves.mean[:, -1]  # [N, A, S'] of the best state
+    of_values = (rows * values**2).sum(axis=2) - (rows * values).sum(axis=2) ** 2
+    variance = there @ of_values / max(float(there.sum()), 1e-300)
+    needed[-1] = CAUTION * np.sqrt((variance / (BEFOREHAND + moves.seen[-1])).sum())
+    return needed
 
 
 def importance(plan: Plan, moves: Dynamics, belief: Preferences, pays: Pays) -> FloatArray:

@@ -177,14 +177,16 @@ class Dopl(Learner):
         self.preferences = self.dynamics = None
 
     def _merits(self, plan: Plan) -> tuple[FloatArray, ...]:
-        """If states are ordered, ties go to the arm-states believed to be worse.
+        """If states are ordered, the best one needs evidence, and ties go to the worse off.
 
         So while nothing is known of what help does, it goes to the worst off.
         """
-        merits = super()._merits(plan)
+        (merit,) = super()._merits(plan)
         if not self.ordered or self.preferences is None:
-            return merits
-        return (*merits, -self.preferences.mean)
+            return (merit,)
+        if self.ties == "advantage" and self.dynamics is not None:
+            merit = merit - decisions.caution(plan, self.dynamics)
+        return merit, -self.preferences.mean
 
     def rewards(self) -> FloatArray:
         """The rewards [N, S, A] of the plan: Q~ for acting, and Q^ for waiting.

@@ -15,12 +15,14 @@ class Dynamics:
 
     mean: the estimate P^;  sd: how uncertain each entry is (paper: the half-width of its box)
     low, high: the box that the plan may choose from
+    seen: [S, A] moves of all arms that it was learnt from; None if the plan does not depend on it
     """
 
     mean: FloatArray
     sd: FloatArray
     low: FloatArray
     high: FloatArray
+    seen: IntArray | None = None
 
 
 def hoeffding(
@@ -64,4 +66,5 @@ def calibrated(
     mean, variance = moves.rows(visits, columns, ordered=ordered, rng=rng)
     sd = np.sqrt(np.maximum(variance, 0))
     half = 0.0 if ordered else OPTIMISM * sd
-    return Dynamics(mean, sd, np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1))
+    seen = visits.sum(axis=(0, 3)) if ordered else None
+    return Dynamics(mean, sd, np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1), seen)

@@ -61,7 +61,7 @@ def test_class_rows_by_strength_lie_between_their_tables_and_the_row_of_all():
 
 def test_class_rows_are_mixed_over_strengths_by_their_evidence():
     tables = np.random.default_rng(10).uniform(0, 20, size=(K, 2, 3, 4))
-    mean, variance, evidence, _ = class_rows.about_all(tables, flat(tables))
+    mean, variance, evidence = class_rows.about_all(tables, flat(tables))
     m0, draws = class_rows.row_of_all(tables, flat(tables))
     by_strength = class_rows.class_evidence(tables, m0, draws, flat(tables))
     means, variances = class_rows.class_rows_by_concentration(tables, draws, flat(tables))

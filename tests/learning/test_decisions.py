@@ -1,4 +1,4 @@
-"""What strengths matter for: advantages, and questions about them."""
+"""What strengths and evidence matter for: advantages, and questions about them."""
 
 from dataclasses import replace
 
@@ -67,6 +67,28 @@ def test_while_the_effect_of_help_is_unknown_differences_within_an_arm_matter(ba
     made = plan(rewards, P, P, B, engine="lagrangian")
     assert decisions.importance(made, known(P), NOTHING, "all") == pytest.approx(0)
     assert np.linalg.eigvalsh(decisions.importance(made, known(P, 0.2), NOTHING, "all")).max() > 0
+
+
+def test_the_best_state_needs_less_evidence_the_more_moves_were_seen_in_it(bandit):
+    P, rewards = bandit
+    made = plan(rewards, P, P, B, engine="lagrangian")
+    needed = [
+        decisions.caution(made, replace(known(P), seen=np.array([[5, 5], [5, 5], best])))
+        for best in ([0, 0], [25, 0], [25, 6], [25, 600], [2500, 600])
+    ]
+    assert np.array(needed)[:, :-1] == pytest.approx(0)
+    assert (np.diff([n[-1] for n in needed]) < 0).all()
+    assert needed[-1][-1] < 0.1 * needed[0][-1]
+    values = made.start[1:].reshape(N, 1, S)
+    of_values = (P[:, -1] * (values - (P[:, -1] * values).sum(2, keepdims=True)) ** 2).sum(2)
+    expected = np.sqrt((of_values.mean(axis=0) / [26, 7]).sum())
+    assert needed[2][-1] == pytest.approx(decisions.CAUTION * expected)
+
+
+def test_a_plan_that_did_not_count_its_moves_needs_no_evidence(bandit):
+    P, rewards = bandit
+    made = plan(rewards, P, P, B, engine="lagrangian")
+    assert decisions.caution(made, known(P)) == pytest.approx(0)
 
 
 def test_the_own_covariance_is_that_of_an_arms_states():

@@ -5,6 +5,7 @@ import pytest
 
 from dopl_core.learning import columns, dynamics, moves
 from dopl_core.learning.bandit import ACT, WAIT
+from dopl_core.learning.class_rows import EFFECT
 from dopl_core.learning.dopl import Dopl
 
 
@@ -205,3 +206,42 @@ def test_where_everybody_was_helped_the_next_list_is_not_of_the_best_off(then):
         learner.replan()
         best_off = (now[learner.activate(now, 0)] == 2).sum()
         assert best_off == max(0, 7 - (now < 2).sum())
+
+
+def next_list(seen):
+    """How many of each state [S] are on the list of 8 of 45 people; seen: [S, A, S'] moves."""
+    learner, S = Dopl(45, len(seen), 8, horizon=1, ordered=True), len(seen)
+    rng = np.random.default_rng(0)
+    for s, a in np.ndindex(S, 2):
+        then = np.repeat(np.arange(S), seen[s][a])
+        who = rng.permutation(np.arange(len(then)) % 45)
+        np.add.at(learner.visits, (who, s, a, then), 1)
+    learner.replan()
+    states = np.arange(45) % S
+    return np.bincount(states[learner.activate(states, 0)], minlength=S)
+
+
+BY_CHANCE = [[6, 6, 6], [4, 3, 3]]  # moves without and with help: help seems to do nothing
+KEPT_BY_CHANCE = [[10, 9, 7], [1, 1, 4]]  # 4 of 6 stay with help, 7 of 26 without
+
+
+@pytest.mark.parametrize("middle", [BY_CHANCE, [[10, 10, 10], [0, 0, 0]]])
+def test_where_people_move_at_random_a_handful_of_moves_makes_no_list_of_the_best_off(middle):
+    """A clinic of 45 after two weeks of 8 places."""
+    assert next_list([BY_CHANCE, middle, KEPT_BY_CHANCE])[2] == 0
+
+
+@pytest.mark.parametrize("kept", [[[20, 20, 20], [2, 2, 16]], [[100, 60, 40], [2, 3, 45]]])
+def test_many_moves_bring_the_best_off_on_the_list(kept):
+    """Help keeps 80 or 90 of 100 in the best state, 33 or 20 without, and does nothing else."""
+    nothing = [[34, 33, 33], [34, 33, 33]]
+    assert next_list([nothing, nothing, kept]).tolist() == [0, 0, 8]
+
+
+def test_help_that_nobody_has_seen_is_believed_to_do_half_of_what_it_can_in_every_state():
+    """People move at random without help, so help can do as much in each state."""
+    visits = np.zeros((30, 3, 2, 3), dtype=int)
+    visits[:, :, WAIT] = [1, 1, 1]
+    mean = dynamics.calibrated(visits, ordered=True).mean
+    gain = ((mean[:, :, ACT] - mean[:, :, WAIT]) @ np.arange(3)).mean(axis=0)
+    assert gain == pytest.approx(EFFECT * (2 - mean[0, :, WAIT] @ np.arange(3)), abs=0.03)

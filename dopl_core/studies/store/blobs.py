@@ -70,10 +70,13 @@ def shapes(n_arms: int, n_states: int, n_groups: int = 0) -> tuple[dict[str, Sha
     }
     for name in ("mean", "sd", "low", "high"):
         known[f"dynamics.{name}"] = ("<f8", (N, S, 2, S))
+    known["dynamics.seen"] = ("<i8", (S, 2))
     for name in ("mean", "sd", "overestimate"):
         known[f"preferences.{name}"] = ("<f8", (N, S))
     optional = {"budget", "present"}  # not there before people could come and go
-    optional |= {"plan.prices"} | ({"sharing.floors", "sharing.owed"} if not n_groups else set())
+    optional |= {"plan.prices", "dynamics.seen"} | (
+        {"sharing.floors", "sharing.owed"} if not n_groups else set()
+    )
     optional |= {f"preferences.{name}" for name in ("reference", "covariance", "common")}
     optional |= {f"preferences.warm.{name}" for name in ("theta", "spreads")}
     return known, optional

@@ -92,8 +92,7 @@ def test_list_csv_sheet_and_insights_show_the_same_shares_in_every_week(
             else:
                 assert f'<td class="why">{why}</td>' in printed
             assert "quite sure" not in why
-            both = one.known_effect is not None and one.known_effect.seen_both_ways
-            assert one.by_lot or both or one.state != PATIENTS[-1]  # no best state from a prior
+            assert one.reserve or one.by_lot or one.state != PATIENTS[-1]
         seen = data[["seen_with_help", "seen_without"]].gt(0).all(axis=1)
         assert data.difference.notna().equals(seen)  # no figure without observations
         assert (found.forecast is not None) == seen.any()

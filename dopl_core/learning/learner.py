@@ -29,6 +29,7 @@ from dopl_core.learning.bandit import (
 from dopl_core.learning.beliefs import Beliefs
 from dopl_core.learning.columns import Columns
 from dopl_core.learning.counts import Counts, add_moves
+from dopl_core.learning.lots import exchange
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.planning.ranking import rank
@@ -249,7 +250,7 @@ class Learner(Beliefs):
     ) -> IntArray:
         """The arms to help in an epoch of this episode, in order; ties are broken at random.
 
-        B of them, less the places that are drawn by lot (`draw_lots`); all, if fewer are eligible.
+        B of them, before places are drawn by lot (`draw_lots`); all, if fewer are eligible.
         states: [N] of all arms;  epoch: from 0;  where: [N, S] probability of each state; needed
         if some states are UNKNOWN;  eligible: [N], None for all;  lists: of this episode so far
         """
@@ -264,9 +265,8 @@ class Learner(Beliefs):
         if self.explores is not None and self.explores[epoch]:
             score = self.tie_keys[epoch]
         if eligible is not None or self.ledger is not None:
-            may, places = self._may(eligible), self.budget - self.by_lot
-            return pick(score, may, places, self.ledger, lists, self.budget)
-        others = self.n_arms - self.budget + self.by_lot
+            return pick(score, self._may(eligible), self.ledger, lists, self.budget)
+        others = self.n_arms - self.budget
         chosen = score.argpartition(others)[others:]
         chosen.sort()
         return chosen
@@ -276,17 +276,16 @@ class Learner(Beliefs):
         return np.flatnonzero(self.present if eligible is None else self.present & eligible)
 
     def draw_lots(
-        self, chosen: IntArray, epoch: int, eligible: NDArray[np.bool_] | None = None
-    ) -> IntArray:
-        """The arms that get the places drawn by lot, in order: eligible and not `chosen`.
+        self, listed: IntArray, epoch: int, eligible: NDArray[np.bool_] | None = None
+    ) -> tuple[IntArray, IntArray]:
+        """Who of `listed` waits by lot, and which eligible others get their places (lots.py).
 
-        Their states make no difference: arms drawn and arms not drawn differ by chance alone.
+        Where places are shared out among groups, each place by lot stays in its group.
         """
-        if not self.by_lot:
-            return np.empty(0, dtype=np.int64)
         rng = generator(Stream.LOTS, self.seed, self.episode, epoch)
-        others = np.setdiff1d(self._may(eligible), chosen)
-        return np.sort(rng.choice(others, min(self.by_lot, len(others)), replace=False))
+        others = np.setdiff1d(self._may(eligible), listed)
+        codes = None if self.ledger is None else self.ledger.sharing.codes
+        return exchange(listed, others, self.by_lot, rng, codes)
 
     def standing(self, states: IntArray, where: FloatArray | None = None) -> FloatArray:
         """The expected urgency of help [N], before ties are broken; absent arms come last."""

@@ -95,16 +95,11 @@ def ledger(sharing: Sharing | None, before: Ledger | None = None) -> Ledger | No
 
 
 def pick(
-    score: FloatArray,
-    may: IntArray,
-    places: int,
-    book: Ledger | None,
-    lists: Sequence[IntArray],
-    budget: int,
+    score: FloatArray, may: IntArray, book: Ledger | None, lists: Sequence[IntArray], budget: int
 ) -> IntArray:
     """The arms in order that get the places: those of highest score [N] among the arms `may`."""
     order = may[np.argsort(-score[may], kind="stable")]
-    places = min(places, len(order))
+    places = min(budget, len(order))
     return np.sort(order[:places] if book is None else book.choose(order, lists, places, budget))
 
 

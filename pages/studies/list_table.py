@@ -12,7 +12,10 @@ LEVELS = 4  # chips have colours from 0 (worst) to LEVELS (best)
 
 
 def list_table(week: WeekList, *, to_print: bool = False) -> str:
-    """The people to help, the next in line and those taken off; to print with room for notes."""
+    """The people to help, the next in line, those taken off and those who wait by lot.
+
+    to_print: with room for notes
+    """
     heads = ["", "Name", "State", *week.facts, "Why"]
     heads += ["State now", "Helped", "Notes"] if to_print else []
     heads += ["Helped", "State afterwards"] if week.reported and not to_print else []
@@ -20,6 +23,7 @@ def list_table(week: WeekList, *, to_print: bool = False) -> str:
         ("", week.listed, 1),
         ("Next in line, if somebody is not there", week.reserve, len(week.listed) + 1),
         ("Taken off this list", week.removed, 0),
+        (f"Chosen at random to wait this {escape(week.word)}", week.left_out, 0),
     ]
     body = "".join(
         _part(title, people, first, week, to_print, len(heads))

@@ -3,10 +3,14 @@
 Twenty patients, help for eight, one place in eight by lot, 26 weeks from nothing; the page is read
 every week. Help does nothing, or it has CPAP's effect; people are of CPAP's two kinds, or everybody
 moves in their own way, or every clinic is another one. Where help does nothing, everybody may also
-move with the season: a rise, a fall or a wave. DOPL_RUNS: clinics of each kind (200).
+move with the season: a rise, a fall or a wave.
+
+DOPL_RUNS: clinics of each kind (200);  DOPL_SEED: the first of their seeds (0);  DOPL_KINDS: some
+of the kinds, with commas between them (all).
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,42 +29,53 @@ WEEKS, TEMPERATURE, DRAWS = 26, 0.4, 600
 
 
 class Run(NamedTuple):
-    """One clinic: what the page claims in each week [w], and whether intervals hold the truth.
+    """One clinic: what the page claims in each week [w] from FIRST_CLAIM_WEEK on, and whether
+    intervals hold the truth.
 
     signs: 1 where help is said to work, -1 where it is said to do harm
     held: what an interval is of -> whether it does, or in which share of the states
     sure, right: [B] chances that those on the list belong there, and whether they do
+    reward: of all people, the mean of the weeks
     """
 
     signs: IntArray
     held: dict[str, float]
     sure: FloatArray
     right: NDArray[np.bool_]
+    reward: float
 
 
 def main() -> None:
     """Print how often the page is right."""
-    runs = int(os.environ.get("DOPL_RUNS", "200"))
+    runs, first = int(os.environ.get("DOPL_RUNS", "200")), int(os.environ.get("DOPL_SEED", "0"))
     print(f"working: {runs} clinics of {WEEKS} weeks each, T={TEMPERATURE:g}, one lot in eight")
-    for kind, (words, bar) in KINDS.items():
-        show(words, bar, [clinic(kind, seed) for seed in range(runs)])
+    for kind in os.environ.get("DOPL_KINDS", ",".join(KINDS)).split(","):
+        words, bar = KINDS[kind]
+        show(words, bar, [clinic(kind, seed) for seed in range(first, first + runs)])
 
 
 def show(words: str, bar: str, found: list[Run]) -> None:
     """Print what the page said in all clinics of one kind."""
     signs = np.array([run.signs for run in found])
-    print(
-        f"{words}: help claimed in any week {(signs > 0).any(axis=1).mean():.3f} ({bar}), ", end=""
-    )
-    print(f"in the last {(signs[:, -1] > 0).mean():.3f}; harm {(signs < 0).any(axis=1).mean():.3f}")
+    works, harms = (mean_and_error((sign * signs > 0).any(axis=1)) for sign in (1, -1))
+    print(f"{words}: help claimed in any week {works} ({bar}), ", end="")
+    print(f"in the last {(signs[:, -1] > 0).mean():.3f}; harm {harms}")
     print("  90 % intervals hold the truth (bar: 0.85 to 0.95)")
     for what in found[0].held:
-        print(f"    {what}: {np.nanmean([run.held[what] for run in found]):.3f}", flush=True)
-    sure, right = (np.concatenate([getattr(r, name) for r in found]) for name in Run._fields[2:])
+        print(f"    {what}: {mean_and_error([run.held[what] for run in found])}")
+    print(f"  reward a week: {mean_and_error([run.reward for run in found])}", flush=True)
+    sure, right = (np.concatenate([getattr(r, name) for r in found]) for name in Run._fields[2:4])
     for low, high in ((0, 0.5), (0.5, 0.65), (0.65, 0.8), (0.8, 1.01)):
         some = (sure >= low) & (sure < high)
         if some.any():
             print(f"    said to belong {sure[some].mean():.2f}: {right[some].mean():.2f} do")
+
+
+def mean_and_error(found: Sequence[float] | NDArray[np.bool_]) -> str:
+    """The mean of what is known, and its standard error."""
+    known = np.array(found, dtype=float)
+    known = known[~np.isnan(known)]
+    return f"{known.mean():.3f} ± {known.std() / np.sqrt(len(known)):.3f}"
 
 
 NOTHING, SEASONS = "help does nothing", ("rise", "fall", "wave")
@@ -124,23 +139,27 @@ def clinic(kind: str, seed: int) -> Run:
         world.states = world.states if states is None else states
         weeks.append(_week(learner, world))
         states = world.states
+        if week < effect_of_help.FIRST_CLAIM_WEEK:
+            continue
         rng = np.random.default_rng([seed, week, 2])
         seen = effect_of_help.ReportedWeeks(*np.array(weeks).transpose(1, 0, 2))
         found = effect_of_help.effect_within(seen, bandit.n_states)
         signs.append(_sign(found.overall, learner, week, rng))
-    moves, doubting = (
+    moves, sceptical = (
         draws.moves(learner.visits, None, DRAWS, rng, idle)
         for idle in (0, forecast.NO_EFFECT_PRIOR)
     )
+    either = forecast.under_both_priors(moves, sceptical)
     held = {
         "effect of help": _holds(found.overall, _true_effect(bandit, seen)),
         "by state": _states(bandit, learner, moves),
         "by lot": _lots(bandit, seen),
     }
-    more, sure, right = _ahead(bandit, learner, moves, doubting, states, rng)
+    more, sure, right = _ahead(bandit, learner, moves, either, states, rng)
     if kind.endswith(SEASONS):  # what coming weeks are worth depends on the season; gains do not
         more = {what: held for what, held in more.items() if "over" in what}
-    return Run(np.array(signs), held | more, sure, right)
+    reward = float(bandit.rewards[np.arange(bandit.n_arms), seen.next_states].sum(axis=1).mean())
+    return Run(np.array(signs), held | more, sure, right, reward)
 
 
 def _sign(
@@ -168,14 +187,14 @@ def _week(learner: Dopl, world: SimulatedWorld) -> tuple[IntArray, ...]:
     learner.replan()
     world.begin(learner.episode, 1)
     states = world.states
-    chosen = learner.activate(states, 0)
-    lots = learner.draw_lots(chosen, 0)
-    arms = np.sort(np.concatenate([chosen, lots]))
+    listed = learner.activate(states, 0)
+    waiting, drawn = learner.draw_lots(listed, 0)
+    arms = np.union1d(np.setdiff1d(listed, waiting), drawn)
     duels = learner.duels(states, arms, 0)
     learner.count_duels(duels, world.answer(duels))
     after, helped = world.step(arms), actions(arms, learner.n_arms)
     learner.count_moves(states, helped, after)
-    return states, helped, after, helped, actions(lots, learner.n_arms)
+    return states, helped, after, helped, actions(np.union1d(waiting, drawn), learner.n_arms)
 
 
 def _holds(found: effect_of_help.Estimate, truth: float) -> bool:
@@ -183,13 +202,15 @@ def _holds(found: effect_of_help.Estimate, truth: float) -> bool:
 
 
 def _true_effect(bandit: Bandit, seen: effect_of_help.ReportedWeeks) -> float:
-    """The mean true gain, weighted as least squares within people and weeks weighs it."""
+    """The mean true gain, weighted as the estimate within people and weeks weighs it."""
     gain = effect_of_help.gains(bandit.transitions[None])[0][np.arange(bandit.n_arms), seen.states]
-    weight = np.zeros(seen.states.shape)
-    for state in range(bandit.n_states):
+    true = []
+    for state, slope in enumerate(effect_of_help.slopes_within(seen, bandit.n_states)):
         helped = seen.helped[None].astype(float)
-        weight += effect_of_help.without_means(helped, seen.states == state)[0][0]
-    return float((weight * seen.helped * gain).sum() / (weight * seen.helped).sum())
+        weight = effect_of_help.without_means(helped, seen.states == state)[0][0] * seen.helped
+        of_state = (weight * gain).sum() / weight.sum() if np.isfinite(slope.effect) else np.nan
+        true.append(slope._replace(effect=of_state))
+    return effect_of_help.mean_of_states(true).effect
 
 
 def _states(bandit: Bandit, learner: Dopl, moves: FloatArray) -> float:
@@ -206,9 +227,13 @@ def _states(bandit: Bandit, learner: Dopl, moves: FloatArray) -> float:
 def _lots(bandit: Bandit, seen: effect_of_help.ReportedWeeks) -> bool:
     """Whether the interval holds the mean gain of all who could have been drawn."""
     gain = effect_of_help.gains(bandit.transitions[None])[0][np.arange(bandit.n_arms), seen.states]
-    could = (seen.listed == 0) | (seen.by_lot == 1)
+    before = seen.listed ^ seen.by_lot  # the list before places were drawn by lot
+    true = [(gain * (before == on)).sum(axis=1) / (before == on).sum(axis=1) for on in (0, 1)]
+    others = np.array([(before == on).sum(axis=1) - 1 for on in (0, 1)])
+    weight = others / (others + 1)
     return _holds(
-        effect_of_help.effect_by_lot(seen, bandit.n_states).effect, float(gain[could].mean())
+        effect_of_help.effect_by_lot(seen, bandit.n_states).effect,
+        float((weight * true).sum() / weight.sum()),
     )
 
 
@@ -216,7 +241,7 @@ def _ahead(
     bandit: Bandit,
     learner: Dopl,
     moves: FloatArray,
-    doubting: FloatArray,
+    either: FloatArray,
     states: IntArray,
     rng: np.random.Generator,
 ) -> tuple[dict[str, float], FloatArray, NDArray[np.bool_]]:
@@ -224,7 +249,7 @@ def _ahead(
     learner.replan()
     half = np.tile(effect_of_help.better_half(bandit.n_states).astype(float), (bandit.n_arms, 1))
     given = (half, forecast.policies(learner.priority), states, bandit.budget, rng)
-    worth = forecast.summarise_weeks(forecast.simulate_weeks(doubting, *given, times=10))
+    worth = forecast.summarise_weeks(forecast.simulate_weeks(either, *given, times=10))
     truth = forecast.simulate_weeks(bandit.transitions[None], *given, times=1000)[0]
     held: dict[str, float] = {
         "worth of the list": _holds(worth.by_list, truth[0]),

@@ -148,9 +148,9 @@ def test_a_learner_follows_a_setting_or_refuses_it_and_changes_nothing(run: Run)
         learner.replan()
         states = np.resize(world.states, len(present))
         arms = learner.activate(states, 0)
-        lots = learner.draw_lots(arms, 0)
-        assert len(arms) == budget - learner.by_lot
-        assert len(lots) == learner.by_lot
+        waiting, drawn = learner.draw_lots(arms, 0)
+        assert len(arms) == budget
+        assert len(waiting) == len(drawn) == learner.by_lot
         assert present[arms].all()
         before = learner.state()
     with pytest.raises(ValueError, match="are known"):

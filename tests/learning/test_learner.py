@@ -7,6 +7,7 @@ from dopl_core import environments
 from dopl_core.experiments.simulator import play
 from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.planning import plan
+from dopl_core.learning.sharing import Sharing
 from dopl_core.world import SimulatedWorld
 
 
@@ -193,23 +194,42 @@ def test_an_unknown_option_is_refused_and_the_known_ones_are_named(cpap, option,
         dopl(cpap, **option)
 
 
-def test_places_by_lot_go_to_present_arms_not_chosen_and_are_reproducible():
+def test_places_by_lot_go_from_listed_arms_to_present_others_and_are_reproducible():
     learner = Dopl(10, 2, 4, horizon=1, seed=7, confidence="paper")
     learner.adapt(np.arange(10) < 8, 4, by_lot=2)
-    drawn = np.zeros(10)
+    drawn, waited = np.zeros(10), np.zeros(10)
     for _ in range(200):
         learner.replan()
-        chosen = learner.activate(np.zeros(10, dtype=int), 0)
-        lots = learner.draw_lots(chosen, 0)
-        assert len(chosen) == len(lots) == 2
-        assert not np.isin(lots, chosen).any()
-        assert learner.draw_lots(chosen, 0).tolist() == lots.tolist()
-        drawn[lots] += 1
+        listed = learner.activate(np.zeros(10, dtype=int), 0)
+        waiting, others = learner.draw_lots(listed, 0)
+        assert len(listed) == 4
+        assert len(waiting) == len(others) == 2
+        assert np.isin(waiting, listed).all()
+        assert not np.isin(others, listed).any()
+        again = learner.draw_lots(listed, 0)
+        assert [arms.tolist() for arms in again] == [waiting.tolist(), others.tolist()]
+        drawn[others] += 1
+        waited[waiting] += 1
     assert not drawn[8:].any()
-    assert drawn[:8].min() > 30  # 50 expected each: who is chosen is left to chance here, too
+    assert min(drawn[:8].min(), waited[:8].min()) > 30  # 50 expected each: all ties are random here
+
+
+def test_a_place_by_lot_stays_in_the_group_that_places_are_shared_out_among():
+    learner = Dopl(10, 2, 4, horizon=1, seed=7)
+    codes = np.arange(10) % 2
+    sharing = Sharing(("ward", "A", "B"), codes, np.array([0.5, 0.5]))
+    learner.adapt(learner.present, 4, by_lot=2, sharing=sharing)
+    for _ in range(20):
+        learner.replan()
+        listed = learner.activate(np.zeros(10, dtype=int), 0)
+        waiting, drawn = learner.draw_lots(listed, 0)
+        assert np.bincount(codes[waiting], minlength=2).tolist() == (
+            np.bincount(codes[drawn], minlength=2).tolist()
+        )
 
 
 def test_no_arm_is_drawn_if_no_place_is_drawn_by_lot():
     learner = Dopl(4, 2, 2, horizon=1)
     learner.replan()
-    assert len(learner.draw_lots(learner.activate(np.zeros(4, dtype=int), 0), 0)) == 0
+    listed = learner.activate(np.zeros(4, dtype=int), 0)
+    assert [len(arms) for arms in learner.draw_lots(listed, 0)] == [0, 0]

@@ -107,7 +107,8 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
     S = config.n_states
     n_arms = max((len(move.states) for move in moves), default=config.n_arms)
     weeks = effect_of_help.reported_weeks(moves, n_arms)
-    weeks = weeks._replace(barred=rules.barred(config, moves))
+    groups = shared.codes[:n_arms] if (shared := rules.sharing(config)) else None
+    weeks = weeks._replace(barred=rules.barred(config, moves), groups=groups)
     rng = np.random.default_rng([config.seed % 2**32, row.seq])
     visits = learner.visits
     draws, sceptical = (
@@ -123,7 +124,7 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
     if epoch is not None and learner.has_posterior and seen:
         states = epoch.states
         likely = _likely_states(learner, states, moves)
-        coming = _forecast(learner, sceptical, likely, rng)
+        coming = _forecast(learner, forecast.under_both_priors(draws, sceptical), likely, rng)
         if learner.present.sum() <= MOST_PEOPLE:
             places = _places(config, learner, draws, (states, likely), moves[-1], rng)
             places_changed = _places_changed(learner, (states, likely), moves[-1], rng)
@@ -218,7 +219,7 @@ def _places_changed(
 ) -> float | None:
     """How many places MORE_ANSWERS to the most informative duels would change, on average."""
     too_many = learner.n_arms * learner.n_states > MOST_EXACT
-    if too_many or len(listed.by_lot) >= learner.budget:
+    if too_many or len(listed.drawn) >= learner.budget:
         return None
     known, likely = states
     duels = learner.telling_duels(known, MORE_ANSWERS, rng)
@@ -259,7 +260,7 @@ def _answers_changed(learner: Learner, states: IntArray, listed: Epoch) -> Answe
     P = learner.dynamics.mean[here]
     made = plan(order, P, P, learner.budget, engine="lagrangian", pays=learner.pays)
     urgency = rank(made.advantage, -order)[np.arange(len(here)), states[here]]
-    urgency[states[here] == UNKNOWN] = -np.inf
+    urgency[(states[here] == UNKNOWN) | np.isin(here, listed.left_out)] = -np.inf
     last = np.sort(urgency)[-len(chosen)]
     places = int((urgency[np.searchsorted(here, chosen)] < last).sum())
     spread, unsure = belief.mean[here].std(axis=0), belief.sd[here].mean(axis=0)

@@ -9,10 +9,10 @@ from dopl_core.studies.analysis import effect_of_help, forecast
 from dopl_core.studies.analysis.assessment import MORE_ANSWERS, AnswersChanged, Assessment
 from dopl_core.studies.analysis.chart_text import Finding, count, percent, share_of
 from dopl_core.studies.analysis.effect_of_help import (
-    CLAIM_PROBABILITY,
     FIRST_CLAIM_WEEK,
     SCEPTICAL_PROBABILITY,
     Estimate,
+    claim_probability,
 )
 from dopl_core.studies.model.plurals import plural
 from dopl_core.studies.operate.known_effects import KnownEffect, Words, effect_text
@@ -63,8 +63,9 @@ def headline(found: Assessment) -> tuple[str, str]:
         return "No: people do worse with help than without.", estimate
     return (
         f"It is not known yet whether help works ({count(weeks, word)} reported).",
-        f"{estimate} A claim needs a probability of {percent(CLAIM_PROBABILITY)} by this "
-        f"comparison and of {percent(SCEPTICAL_PROBABILITY)} by all moves under a sceptical prior.",
+        f"{estimate} After {count(weeks, word)}, a claim needs a probability of "
+        f"{100 * claim_probability(weeks):.3g} % by this comparison, and of "
+        f"{percent(SCEPTICAL_PROBABILITY)} by all moves under a sceptical prior.",
     )
 
 
@@ -162,40 +163,47 @@ def effect_by_state_finding(found: Assessment) -> Finding:
 
 def by_lot_text(found: Assessment) -> tuple[str, str]:
     """What the places chosen at random show, and the basis."""
-    drawn, effect = found.effect_by_lot
+    drawn, effect, waiting = found.effect_by_lot
     word, by_lot = found.config.epoch_word, found.config.by_lot
     if drawn == 0 and by_lot:
         return (
             f"{count(by_lot, 'place')} of every list {'is' if by_lot == 1 else 'are'} chosen at "
             "random.",
-            f"After {MIN_DRAWN} random places are reported, the people in them are compared with "
-            "people who had none. Only chance separates them, so the comparison is fair.",
+            f"After {MIN_DRAWN} random choices are reported, people helped at random are compared "
+            "with others off the list, and people left out at random with others on it. Only "
+            "chance separates them, so the comparison is fair.",
         )
     if drawn == 0:
         return (
             "No places have been chosen at random yet.",
-            "If some places of each list are chosen at random, the people in them can be compared "
-            "fairly with people who had none. One place in eight is enough. It is a setting of "
-            "the study.",
+            "If some places of each list are chosen at random, the people helped and left out by "
+            "chance can be compared fairly with the others. One place in eight is enough. It is a "
+            "setting of the study.",
         )
     if drawn < MIN_DRAWN or not effect.known:
         return (
-            f"{count(drawn, 'random place')} so far: too few to compare.",
-            "Only chance separates people with and without a random place, so the comparison will "
-            "be fair.",
+            f"{count(drawn, 'random choice')} so far: too few to compare.",
+            "Only chance separates people who were chosen at random from the others, so the "
+            "comparison will be fair.",
         )
     basis = (
-        f"{more_in_100(effect, found.config.noun)} were better off the next {word} if chosen at "
-        f"random than if not. Based on {count(drawn, 'random place')}, compared within each {word}."
-        " Only chance separates the two groups, so the comparison is fair."
+        f"{more_in_100(effect, found.config.noun)} were better off the next {word} with a place "
+        f"than without. Based on {_choices(drawn, waiting)}, compared with the people they were "
+        f"chosen from in the same {word}. Only chance separates them, so the comparison is fair."
     )
     if effect.low > 0 and found.help_works:
-        return "Random places confirm it: people chosen at random did better.", (
+        return "Random places confirm it: people did better with a place than without.", (
             basis + _targeting(found)
         )
     if effect.high < 0:
-        return "People chosen at random did worse than people not chosen.", basis
+        return "By random places, people did worse with a place than without.", basis
     return "Random places alone do not show an effect yet.", basis + _targeting(found)
+
+
+def _choices(drawn: int, waiting: int) -> str:
+    """How many people were helped at random, and how many were left out at random."""
+    helped = count(drawn - waiting, "random place")
+    return f"{helped} and {count(waiting, 'random wait')}" if waiting else helped
 
 
 def _targeting(found: Assessment) -> str:

@@ -7,7 +7,8 @@ Four estimates:
 - effect_within compares each arm with itself in the same state, allowing for each week: neither
   differences between arms nor seasons pass for an effect of help;
 - effect_by_state uses posterior draws of the transition probabilities of one state, over all moves;
-- effect_by_lot compares arms drawn by lot with those not drawn in the same week (randomised);
+- effect_by_lot compares arms drawn by lot, to be helped or to wait, with the others that they were
+  drawn from in the same week (randomised);
 - overall_effect uses posterior draws of all transition probabilities.
 """
 
@@ -23,10 +24,11 @@ from dopl_core.studies.model.log_values import Epoch, moves_in
 from dopl_core.studies.operate.known_effects import KnownEffect, better_states, known_effects
 
 LEVEL = 0.9  # of intervals
-# Owners look every week, so errors accumulate over repeated looks. A claim needs 8 weeks, a
-# probability of at least 97 % within people and weeks, and a posterior of at least 90 % under a
-# sceptical prior. Measured over half a year of weekly looks (bench working).
-CLAIM_PROBABILITY, SCEPTICAL_PROBABILITY, FIRST_CLAIM_WEEK = 0.97, 0.90, 8
+# Owners look every week, so errors accumulate over repeated looks. A claim needs 8 weeks, an effect
+# within people and weeks of so many standard errors, and a posterior of at least 90 % under a
+# sceptical prior. Early weeks need more: the boundary of O'Brien and Fleming (1979) for half a year
+# of weekly looks. If help does nothing, a random walk crosses it in at most 4.6 % (bench working).
+CLAIM_ERRORS, SCEPTICAL_PROBABILITY, FIRST_CLAIM_WEEK, LOOKS = 2.0, 0.90, 8, 26
 WIDENING = 1.1  # of intervals: no model covers all differences between arms (bench working)
 MIN_PAIRS = 2.0  # pairs of weeks that a comparison within people needs
 
@@ -34,7 +36,9 @@ MIN_PAIRS = 2.0  # pairs of weeks that a comparison within people needs
 class ReportedWeeks(NamedTuple):
     """The reported weeks, all [w, n]: states (or UNKNOWN), and 0/1 for helped, listed, by lot.
 
+    by lot: drawn at random, if listed for a place, else to wait
     barred: who could not be drawn by lot by the study's rules; None if there are no such rules
+    groups: [n] codes of the groups that places are shared out among; None if there are none
     """
 
     states: IntArray
@@ -43,6 +47,7 @@ class ReportedWeeks(NamedTuple):
     listed: IntArray
     by_lot: IntArray
     barred: NDArray[np.bool_] | None = None
+    groups: IntArray | None = None
 
 
 class Estimate(NamedTuple):
@@ -98,7 +103,7 @@ def state_counts(weeks: ReportedWeeks, n_states: int) -> IntArray:
 
 
 class EffectWithin(NamedTuple):
-    """The effect of help within people and weeks: in all states together, and in each state."""
+    """The effect of help within people and weeks: over all states, and in each state."""
 
     overall: Estimate
     by_state: list[Estimate]
@@ -110,14 +115,47 @@ def effect_within(weeks: ReportedWeeks, n_states: int) -> EffectWithin:
     Arms may differ in any way, and so may weeks. Only arms seen in a state with help and without
     count, in weeks when others in that state were treated otherwise.
     """
+    slopes = slopes_within(weeks, n_states)
+    return EffectWithin(_estimate(mean_of_states(slopes)), [_estimate(slope) for slope in slopes])
+
+
+class Slope(NamedTuple):
+    """An effect with its standard error and degrees of freedom; NaN if there are no data."""
+
+    effect: float
+    sd: float
+    freedom: float
+
+
+NO_SLOPE = Slope(np.nan, np.nan, np.nan)
+
+
+def slopes_within(weeks: ReportedWeeks, n_states: int) -> list[Slope]:
+    """The effect of help within people and weeks in each state."""
     y = better_off(weeks.states, weeks.next_states, n_states)
     both = np.stack([weeks.helped.astype(float), np.nan_to_num(y)])
-    sums = []
+    slopes = []
     for state in range(n_states):
         seen = (weeks.states == state) & ~np.isnan(y)
         (h, f), rank = without_means(both, seen)
-        sums.append([(h * h).sum(), (h * f).sum(), (f * f).sum(), seen.sum() - rank])
-    return EffectWithin(_least_squares(*np.sum(sums, axis=0)), [_least_squares(*s) for s in sums])
+        sums = (h * h).sum(), (h * f).sum(), (f * f).sum()
+        slopes.append(_least_squares(*sums, seen.sum() - rank))
+    return slopes
+
+
+def mean_of_states(slopes: Sequence[Slope]) -> Slope:
+    """The mean effect over states, each weighted by its inverse standard error.
+
+    In standard errors it is the sum of those of the states (Stouffer's method). So a state in which
+    nearly everybody is helped counts as much as one with many comparisons: weights by inverse
+    variance would leave out where help does most. Degrees of freedom by Satterthwaite.
+    """
+    known = np.array([slope for slope in slopes if np.isfinite(slope.effect)])
+    if not len(known):
+        return NO_SLOPE
+    effect, sd, freedom = known.T
+    total, K = (1 / sd).sum(), len(known)
+    return Slope((effect / sd).sum() / total, np.sqrt(K) / total, K**2 / (1 / freedom).sum())
 
 
 def without_means(x: FloatArray, seen: NDArray[np.bool_]) -> tuple[FloatArray, int]:
@@ -138,67 +176,102 @@ def without_means(x: FloatArray, seen: NDArray[np.bool_]) -> tuple[FloatArray, i
     return x - less_arms(week[..., None]), rank
 
 
-def _least_squares(
-    pairs: float, product: float, square: float, freedom: float, level: float = LEVEL
-) -> Estimate:
+def _least_squares(pairs: float, product: float, square: float, freedom: float) -> Slope:
     """The slope of y on h from the sums of h h, h y and y y, and the degrees of freedom.
 
     A quarter of a move is added to the variance, so that a few moves that happen to agree do not
     look certain.
     """
     if pairs < MIN_PAIRS or freedom < 2:
-        return UNKNOWN_ESTIMATE
+        return NO_SLOPE
     effect = product / pairs
     variance = max(square - effect * product, 0.0) / (freedom - 1)
-    sd = float(np.sqrt(variance * pairs + 0.25)) / pairs
-    reach = float(stdtrit(freedom - 1, (1 + level) / 2)) * sd
+    return Slope(effect, float(np.sqrt(variance * pairs + 0.25)) / pairs, freedom - 1)
+
+
+def _estimate(slope: Slope, level: float = LEVEL) -> Estimate:
+    """The interval of a difference of two shares, and the probability that it is above 0."""
+    effect, sd, freedom = (float(x) for x in slope)
+    if not np.isfinite(effect):
+        return UNKNOWN_ESTIMATE
+    reach = float(stdtrit(freedom, (1 + level) / 2)) * sd
     low, high = max(effect - reach, -1.0), min(effect + reach, 1.0)
-    return Estimate(float(effect), low, high, float(stdtr(freedom - 1, effect / sd)))
+    return Estimate(effect, low, high, float(stdtr(freedom, effect / sd)))
 
 
 # --- by lot
 
 
 class EffectByLot(NamedTuple):
-    """The effect of being drawn by lot, and how many times an arm was drawn."""
+    """The effect of help by the places drawn by lot, and how many arms were drawn.
+
+    waiting: of `drawn`, those who were drawn to wait
+    """
 
     drawn: int
     effect: Estimate
+    waiting: int = 0
 
 
 def effect_by_lot(weeks: ReportedWeeks, n_states: int, level: float = LEVEL) -> EffectByLot:
-    """The effect of being drawn by lot: a randomised comparison, unbiased by design.
+    """The effect of help by the places drawn by lot: a randomised comparison, unbiased by design.
 
-    In each week, the arms drawn are compared with all that could have been drawn: not on the list
-    for another reason, and with known states before and after. Arms count as drawn whether help
-    reached them or not (intention to treat). The mean of each state, over arms not drawn, is
-    subtracted first. This shortens the interval without bias, because states precede the draw.
+    In each week, arms drawn for a place are compared with the other arms off the list, and arms
+    drawn to wait with the other arms on it, if their states before and after are known, and within
+    their group where places are shared out. Arms count as drawn whether help reached them or not
+    (intention to treat). The mean of each state, over arms not drawn, is subtracted first, on and
+    off the list. This shortens the interval without bias, because states precede the draw.
     """
     y = better_off(weeks.states, weeks.next_states, n_states)
-    eligible = ((weeks.listed == 0) | (weeks.by_lot == 1)) & ~np.isnan(y)
-    eligible &= (weeks.by_lot == 1).any(axis=1)[:, None]
-    if weeks.barred is not None:
-        eligible &= ~weeks.barred
-    drawn, others = eligible & (weeks.by_lot == 1), eligible & (weeks.by_lot == 0)
-    L, E = drawn.sum(axis=1), others.sum(axis=1)
-    w = L * E / np.maximum(L + E, 1)
-    if L[E > 0].sum() < 2 or w.sum() == 0:
-        return EffectByLot(int(L.sum()), UNKNOWN_ESTIMATE)
-    usual = np.bincount(weeks.states[others], y[others], n_states) / np.maximum(
-        np.bincount(weeks.states[others], minlength=n_states), 1
-    )
-    e = np.where(eligible, np.nan_to_num(y) - usual[weeks.states], 0.0)
-    mean1 = (e * drawn).sum(axis=1) / np.maximum(L, 1)
-    mean0 = (e * others).sum(axis=1) / np.maximum(E, 1)
-    effect = float((w * (mean1 - mean0)).sum() / w.sum())
-    of = L[E > 0].sum()
-    v1 = (e[drawn] - e[drawn].mean()).var() * of / (of - 1)
-    v0 = e[others].var()
-    variance = (w**2 * (v1 / np.maximum(L, 1) + v0 / np.maximum(E, 1))).sum() / w.sum() ** 2
-    sd = float(np.sqrt(max(variance, 0.25 / of**2)))
+    known = ~np.isnan(y) if weeks.barred is None else ~np.isnan(y) & ~weeks.barred
+    by_lot, listed = weeks.by_lot == 1, weeks.listed == 1
+    group = np.zeros(y.shape[1], dtype=np.int64) if weeks.groups is None else weeks.groups
+    pool = np.arange(len(y))[:, None] * (group.max(initial=0) + 1) + group
+    sums = np.zeros(4)
+    for place, sign in ((listed, 1.0), (~listed, -1.0)):  # drawn for a place, and drawn to wait
+        drawn, others = by_lot & place & known, ~by_lot & ~place & known
+        sums += _lottery(y, weeks.states, pool, drawn, others, n_states) * [sign, 1, 1, 1]
+    count, waiting = int((by_lot & known).sum()), int((by_lot & ~listed & known).sum())
+    product, weight, variance, of = sums
+    if of < 2 or not weight:
+        return EffectByLot(count, UNKNOWN_ESTIMATE, waiting)
+    effect, sd = product / weight, float(np.sqrt(max(variance / weight**2, 0.25 / of**2)))
     reach = float(stdtrit(of - 1, (1 + level) / 2)) * sd
     found = Estimate(effect, effect - reach, effect + reach, float(ndtr(effect / sd)))
-    return EffectByLot(int(L.sum()), found)
+    return EffectByLot(count, found, waiting)
+
+
+def _lottery(
+    y: FloatArray,
+    states: IntArray,
+    pool: IntArray,
+    drawn: NDArray[np.bool_],
+    others: NDArray[np.bool_],
+    n_states: int,
+) -> FloatArray:
+    """Arms drawn against others of their pool: sums [4] over pools, which lotteries can add.
+
+    The weighted differences, their weights, the variance of the first, and how many were drawn.
+
+    y: [w, n] outcomes;  pool: [w, n];  drawn, others: [w, n] who was drawn and who was not
+    """
+    size = int(pool.max(initial=0)) + 1
+    L, E = (np.bincount(pool[some], minlength=size) for some in (drawn, others))
+    some = (L > 0) & (E > 0)
+    drawn, others = drawn & some[pool], others & some[pool]
+    of = int(drawn.sum())
+    if not of:
+        return np.zeros(4)
+    often = np.bincount(states[others], minlength=n_states)
+    usual = np.bincount(states[others], y[others], n_states) / np.maximum(often, 1)
+    e1, e0 = y[drawn] - usual[states[drawn]], y[others] - usual[states[others]]
+    L, E = L[some], E[some]
+    mean1 = np.bincount(pool[drawn], e1, size)[some] / L
+    mean0 = np.bincount(pool[others], e0, size)[some] / E
+    w = L * E / (L + E)
+    v1 = e1.var() * of / (of - 1) if of > 1 else 0.25
+    variance = (w**2 * (v1 / L + e0.var() / E)).sum()
+    return np.array([(w * (mean1 - mean0)).sum(), w.sum(), variance, of])
 
 
 # --- by posterior draws
@@ -270,7 +343,7 @@ def targeting_gain(gains: FloatArray, weeks: ReportedWeeks) -> Estimate:
     """Mean effect of help in places chosen by the list minus places by lot; gains: [d, n, s]."""
     known = weeks.states != UNKNOWN
     chosen = known & (weeks.listed == 1) & (weeks.by_lot == 0)
-    drawn = known & (weeks.by_lot == 1)
+    drawn = known & (weeks.listed == 1) & (weeks.by_lot == 1)
     if not chosen.any() or not drawn.any():
         return UNKNOWN_ESTIMATE
 
@@ -304,7 +377,12 @@ def proven_sign(effect: Estimate, sceptical: Estimate, weeks: int) -> int:
     """
     if weeks < FIRST_CLAIM_WEEK or not effect.known:
         return 0
-    p, q = effect.probability, sceptical.probability
-    works = p >= CLAIM_PROBABILITY and q >= SCEPTICAL_PROBABILITY
-    harms = p <= 1 - CLAIM_PROBABILITY and q <= 1 - SCEPTICAL_PROBABILITY
+    p, q, needed = effect.probability, sceptical.probability, claim_probability(weeks)
+    works = p >= needed and q >= SCEPTICAL_PROBABILITY
+    harms = p <= 1 - needed and q <= 1 - SCEPTICAL_PROBABILITY
     return int(works) - int(harms)
+
+
+def claim_probability(weeks: int) -> float:
+    """The probability within people and weeks that a claim needs after so many reported weeks."""
+    return float(ndtr(CLAIM_ERRORS * np.sqrt(LOOKS / min(weeks, LOOKS))))

@@ -55,7 +55,8 @@ COLUMNS = {
         "source": "The owner or a simulated world; empty until it is reported.",
         "listed": "1 if the plan put them on the list of this epoch; lists.csv has the list as "
         "the owner changed it.",
-        "by_lot": "1 if chosen at random among people who were not on the list.",
+        "by_lot": "1 if chosen at random: with listed 1, for a place among people off the list; "
+        "with listed 0, to wait among people on it.",
         "corrected_at": "When the row was last corrected, UTC.",
         "reported": "The first report, as JSON, if a correction changed it.",
     },
@@ -85,9 +86,10 @@ COLUMNS = {
     "lists.csv": {
         "week": "The week (epoch over all plans) of the list, from 1.",
         "arm": ARM,
-        "listed": "1 if on the list; 0 for people next in line, taken off, or helped without "
-        "being on the list.",
-        "by_lot": "1 if chosen at random among people who were not on the list.",
+        "listed": "1 if on the list; 0 for people next in line, taken off, chosen at random to "
+        "wait, or helped without being on the list.",
+        "by_lot": "1 if chosen at random: for a place among people who were not on the list, or to "
+        "wait among people who were on it; the reason says which.",
         "helped": "1 if helped, as the owner reported; empty until then.",
         "why": "The reason that the list gave.",
         "reserve": "1 if next in line: the person to help if somebody on the list is not there.",

@@ -34,7 +34,7 @@ COLUMNS = (*_PLACE, *_MOVE, "listed", "by_lot", "corrected_at", "reported")
 def rows(log: StudyLog) -> Iterator[tuple[Value, ...]]:
     """The rows as corrected by now; unknown states are empty.
 
-    activated: really helped;  listed: on the plan's list;  by_lot: on it by a random draw
+    activated: really helped;  listed: on the plan's list;  by_lot: on it, or not, by a random draw
     reported: JSON of what was reported at first, where a correction has changed it
     """
     config, times = log.coming, _corrected_at(log)

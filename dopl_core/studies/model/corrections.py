@@ -49,7 +49,8 @@ def own_list(epoch: Epoch, change: ListChanged, config: StudyConfig) -> OwnList:
     removed, added = (
         {config.arm_number(arm) for arm in some} for some in (change.removed, change.added)
     )
-    listed = {config.arm_number(entry.id) for entry in change.entries if not entry.reserve}
+    entries = [entry for entry in change.entries if not entry.reserve and not entry.left_out]
+    listed = {config.arm_number(entry.id) for entry in entries}
     if any(number >= len(epoch.states) for number in listed | removed):
         raise LogError(f"{epoch}: somebody is on the list who was not there yet")
     sets = listed, (on | added) - removed, (off | removed) - added

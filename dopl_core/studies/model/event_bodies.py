@@ -131,7 +131,7 @@ class DuelsClosed(Struct):
 
 
 class ListEntry(Struct, frozen=True):
-    """Somebody on a list or next in line, and what was known of them then.
+    """Somebody on a list, next in line or left out by lot, and what was known of them then.
 
     state: its label; None if unknown, then last_seen and weeks_ago say when it was last known
     with_help, without: estimated probability to be better off next time: in a better state than
@@ -140,6 +140,7 @@ class ListEntry(Struct, frozen=True):
     equal: tied with people off the list; the tie was broken at random
     badly_off: nobody off the list is in a worse state
     by_lot: the place was drawn by lot
+    left_out: not on the list: drawn by lot to wait
     seen_with_help, better_with_help, seen_without, better_without: observed moves from the state
         last seen, see known_effects.KnownEffect; None if never seen, and in lists of older versions
     reserve: not on the list, but among the next in line
@@ -160,6 +161,7 @@ class ListEntry(Struct, frozen=True):
     seen_without: int | None = None
     better_without: int | None = None
     reserve: bool = False
+    left_out: bool = False
 
 
 class Listed(Struct, omit_defaults=True):

@@ -101,7 +101,8 @@ class Epoch:
 
     N counts the arms of that time. A state is UNKNOWN where nobody reported it, or where the arm
     was absent.
-    by_lot: [.] arms on the list whose places were drawn at random
+    by_lot: [.] arms drawn at random: those on the list for a place, the others to wait; nobody was
+        drawn to wait in lists of older versions
     helped: [.] the arms really helped; None while unreported, or where it was exactly `arms`
     own: the list as the owner changed it; None if unchanged
     columns: what the owner has reported of the arms so far, arm id -> column -> text
@@ -129,6 +130,16 @@ class Epoch:
     def acted(self) -> IntArray:
         """The arms really helped, as far as is known."""
         return self.listed if self.helped is None else self.helped
+
+    @property
+    def drawn(self) -> IntArray:
+        """The arms on the plan's list whose places were drawn at random."""
+        return np.intersect1d(self.by_lot, self.arms)
+
+    @property
+    def left_out(self) -> IntArray:
+        """The arms that the plan would have listed, drawn at random to wait."""
+        return np.setdiff1d(self.by_lot, self.arms)
 
     def with_own(self, own: OwnList | None) -> "Epoch":
         """The epoch with a changed list; who was helped stays as it was reported."""

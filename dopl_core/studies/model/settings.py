@@ -115,9 +115,9 @@ class Settings:
         About(
             "list",
             "Of these, chosen at random (0: none)",
-            "These places go to people who are not on the list, chosen at random. Comparing them "
-            "with people who were not chosen shows without bias what help does. One place in eight "
-            "is enough.",
+            "For each such place, one person on the list, chosen at random, waits, and one person "
+            "off the list, chosen at random, is helped. Comparing them with the people they were "
+            "chosen from shows without bias what help does. One place in eight is enough.",
             world="observed",
         ),
     ] = 0

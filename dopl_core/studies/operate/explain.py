@@ -70,6 +70,11 @@ def _where(config: StudyConfig, epoch: Epoch, n: int, place: str) -> str:
         return f"You put them on this list. By the plan they are {place}."
     if n in epoch.by_lot and n in epoch.listed:
         return f"On the list: their place was chosen at random. By the plan they are {place}."
+    if n in epoch.left_out and n not in epoch.listed:
+        return (
+            f"Not on the list: they were chosen at random to wait this {config.epoch_word}. By the "
+            f"plan they are {place}."
+        )
     there = "On the list" if n in epoch.listed else "Not on the list"
     return f"{there}: {place}. The list has {len(epoch.listed)} places."
 
@@ -111,7 +116,7 @@ def _changes(
     config: StudyConfig, learner: Learner, epoch: Epoch, before: list[Epoch], n: int
 ) -> list[str]:
     """Where they would stand in each other state, and what else changes a place."""
-    places = config.budget - config.by_lot
+    places = len(epoch.arms) if len(epoch.left_out) else len(epoch.arms) - len(epoch.drawn)
     said = []
     for s, state in enumerate(config.states):
         if s != epoch.states[n]:

@@ -34,7 +34,7 @@ _KINDS = ("listed", "list_changed")
 
 
 class Listed(ListEntry, frozen=True, kw_only=True):
-    """A person on a list, next in line, or taken off, with what became of them.
+    """A person on a list, next in line, taken off or left out by lot, with what became of them.
 
     facts: what the owner chose to see on the list, by column
     changed: "on" or "off" where the owner put them on the list or took them off;  because: why
@@ -69,6 +69,7 @@ class WeekList:
 
     word: the owner's word for a week;  states: labels from worst to best;  noun: the owner's noun
     reserve: the next in line, in order;  removed: people whom the owner took off
+    left_out: people who wait by lot, though the plan would have listed them
     facts: the columns that the owner chose for the list, as far as they say something
     by_answers: how many places the newest answers changed; None if there were none
     empty_places: that the study's rules left empty
@@ -86,6 +87,7 @@ class WeekList:
     removed: list[Listed] = field(default_factory=list)
     by_answers: int | None = None
     empty_places: int = 0
+    left_out: list[Listed] = field(default_factory=list)
 
     @property
     def all_equal(self) -> bool:
@@ -94,7 +96,7 @@ class WeekList:
 
     @property
     def everybody(self) -> list[Listed]:
-        """All people whom the list names."""
+        """All people whom the list names, except those left out by lot."""
         return [*self.listed, *self.reserve, *self.removed]
 
 
@@ -107,13 +109,14 @@ def reasons(
 ) -> list[ListEntry]:
     """The entries of a list, the most urgent first, places by lot last; then the next in line.
 
-    There are half as many next in line as the budget, rounded up.
+    There are half as many next in line as the budget, rounded up. Last come people who wait by lot.
     visits: [n, s, a, s'] all moves observed so far, also those after the learner's plan
     """
     chances = likely_states(epoch.states, moves, learner.present, learner.known_dynamics().mean)
     urgency = learner.standing(epoch.states, chances)
     off = set() if epoch.own is None else set(epoch.own.off.tolist())
-    listed, drawn = set(epoch.listed.tolist()), set(epoch.by_lot.tolist())
+    listed, drawn = set(epoch.listed.tolist()), set(epoch.drawn.tolist())
+    out = set(epoch.left_out.tolist()) - listed - off
     others = [n for n in np.flatnonzero(learner.present).tolist() if n not in listed | off]
     known = [int(epoch.states[n]) for n in others if epoch.states[n] != UNKNOWN]
     worst, tied = min(known, default=config.n_states), set(urgency[others].tolist())
@@ -125,8 +128,10 @@ def reasons(
             "by_lot": n in drawn,
         }
         found.append((n, marks))
-    waiting = [n for n in in_line(config, learner, epoch, moves).tolist() if n not in listed | off]
+    line = in_line(config, learner, epoch, moves).tolist()
+    waiting = [n for n in line if n not in listed | off | out]
     found += [(n, {"equal": False, "reserve": True}) for n in waiting[: (config.budget + 1) // 2]]
+    found += [(n, {"equal": False, "left_out": True}) for n in line if n in out]
     effects = known_effects(visits)
     return [_entry(config, learner, epoch, moves, n, effects, **marks) for n, marks in found]
 
@@ -192,7 +197,7 @@ def _week_lists(
         yield WeekList(
             number,
             at,
-            [one for one in shown if one.changed != "off" and not one.reserve],
+            [one for one in shown if one.changed != "off" and not one.reserve | one.left_out],
             epoch.next_states is not None,
             config.epoch_word,
             labels,
@@ -202,6 +207,7 @@ def _week_lists(
             [one for one in shown if one.changed == "off"],
             first.by_answers,
             first.empty,
+            [one for one in shown if one.left_out],
         )
 
 
@@ -288,7 +294,7 @@ def every_list(log: StudyLog) -> Iterator[tuple[str | int | None, ...]]:
     made = {week.week: week for week in _week_lists(config, epochs, events)}
     for number, epoch in enumerate(epochs, start=1):
         known, week = epoch.next_states is not None, made.get(number)
-        named = {} if week is None else {one.id: one for one in week.everybody}
+        named = {} if week is None else {one.id: one for one in (*week.everybody, *week.left_out)}
         listed, drawn = set(epoch.listed.tolist()), set(epoch.by_lot.tolist())
         acted = set(epoch.acted.tolist()) if known else set()
         for n in sorted(listed | acted | {config.arm_number(arm) for arm in named}):
@@ -307,6 +313,8 @@ def why_listed(one: Listed, week: WeekList) -> str:
     if one.changed:
         how = "Put on" if one.changed == "on" else "Taken off"
         return f"{how} the list by the owner{one.because and f': {one.because}'}"
+    if one.left_out:
+        return f"Chosen at random to wait this {week.word}, to measure the effect of help."
     if one.by_lot:
         return "Chosen at random among people off the list, to measure the effect of help."
     known, state = one.known_effect, one.last_seen

@@ -94,17 +94,18 @@ def open_epoch(
 
     epochs: all before, as corrected by now
     """
-    chosen = _chosen(config, learner, states, number, epochs)
-    by_lot = learner.draw_lots(chosen, number, rules.eligible(config, epochs))
-    arms = np.sort(np.concatenate([chosen, by_lot]))
+    listed = _listed(config, learner, states, number, epochs)
+    waiting, drawn = learner.draw_lots(listed, number, rules.eligible(config, epochs))
+    arms = np.union1d(np.setdiff1d(listed, waiting), drawn)
     duels = learner.duels(states, arms, number)
+    by_lot = np.union1d(waiting, drawn)
     return Epoch(learner.episode, number, states, arms, by_lot=by_lot, duels=duels)
 
 
-def _chosen(
+def _listed(
     config: StudyConfig, learner: Learner, states: IntArray, number: int, epochs: Sequence[Epoch]
 ) -> IntArray:
-    """The arms of a list, without those drawn by lot."""
+    """The arms of a list before places are drawn by lot."""
     lists = [epoch.arms for epoch in epochs if epoch.episode == learner.episode]
     chances, may = _chances(learner, states, epochs), rules.eligible(config, epochs)
     return learner.activate(states, number, chances, may, lists)
@@ -138,15 +139,15 @@ def places_by_answers(
     other = learner.without_new_answers()
     if other is None:
         return None
-    without = _chosen(config, other, epoch.states, epoch.epoch, epochs)
+    without = _listed(config, other, epoch.states, epoch.epoch, epochs)
     return len(np.setdiff1d(np.setdiff1d(epoch.arms, epoch.by_lot), without))
 
 
 def change_list(epoch: Epoch, line: IntArray, removed: set[int], added: set[int]) -> IntArray:
     """The list of an epoch after its owner took arms off and put arms on, in order.
 
-    The next in line fill the places that become free. Where more are put on, the least urgent
-    make room, except those whom the owner put on and those drawn by lot.
+    The next in line fill the places that become free, except those who wait by lot. Where more are
+    put on, the least urgent make room, except those whom the owner put on and those drawn by lot.
     line: as `in_line` gives it
     """
     on, off = (set(), set()) if epoch.own is None else _sets(epoch.own.on, epoch.own.off)
@@ -156,7 +157,7 @@ def change_list(epoch: Epoch, line: IntArray, removed: set[int], added: set[int]
         if len(listed) > len(epoch.arms) and arm in listed - on - added - drawn:
             listed.remove(arm)
     for arm in line.tolist():
-        if len(listed) < len(epoch.arms) and arm not in listed | off | removed:
+        if len(listed) < len(epoch.arms) and arm not in listed | off | removed | drawn:
             listed.add(arm)
     return np.array(sorted(listed), dtype=np.int64)
 

@@ -141,18 +141,26 @@ class _Recompute(Watch):
         self.asked[epoch.episode, epoch.epoch] = made.duels
 
     def _check_list(self, progress: Progress, epoch: Epoch) -> None:
-        """A list has B different arms that may be on it, and as many by lot as it should."""
+        """A list has B different arms that may be on it, and as many by lot as it should.
+
+        Older versions drew nobody to wait: places by lot were those that the plan left open.
+        """
         config = progress.planned_with or progress.config
         arms, by_lot = set(epoch.arms.tolist()), set(epoch.by_lot.tolist())
         eligible = rules.eligible(config, progress.epochs)
         may = np.flatnonzero(config.present if eligible is None else config.present & eligible)
-        sizes = (len(arms), len(epoch.arms), len(by_lot), len(epoch.by_lot))
         places = min(config.budget, len(may))
-        drawn = max(0, places - (config.budget - config.by_lot))
-        if not by_lot <= arms <= set(may.tolist()) or sizes != (places, places, drawn, drawn):
+        sizes = (len(arms), len(epoch.arms), len(epoch.by_lot))
+        if not arms | by_lot <= set(may.tolist()) or sizes != (places, places, len(by_lot)):
             raise ReplayError(
                 f"{epoch}: the list is not {places} arms that are present and eligible"
             )
+        drawn, waiting = len(by_lot & arms), len(by_lot - arms)
+        before = max(0, places - (config.budget - config.by_lot))
+        most = min(config.by_lot, len(may) - places)
+        exchanged = drawn == waiting and (drawn == most or (config.fair_column and drawn < most))
+        if not exchanged and (drawn, waiting) != (before, 0):
+            raise ReplayError(f"{epoch}: not as many places are drawn at random as there should be")
 
     def list_changed(self, progress: Progress, epoch: Epoch, body: ListChanged) -> None:
         """Whom the owner named is as it should be; who moves up is computed where lists are."""

@@ -1,11 +1,14 @@
-"""The effect of help and the forecast, on data with a known answer."""
+"""The effect of help, on data with a known answer."""
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from dopl_core.learning import draws
+from dopl_core.learning.bandit import actions
+from dopl_core.learning.lots import exchange
 from dopl_core.studies.analysis import effect_of_help, forecast
-from dopl_core.studies.analysis.effect_of_help import ReportedWeeks
+from dopl_core.studies.analysis.effect_of_help import ReportedWeeks, Slope
 from dopl_core.studies.model.log_values import Epoch
 
 UNKNOWN = -1
@@ -120,18 +123,24 @@ def test_the_effect_within_weeks_is_unbiased_in_a_season():
     assert abs(np.mean([within(season(seed)).mean for seed in range(20)])) < 0.03
 
 
-def test_the_effect_within_people_and_weeks_is_that_of_least_squares():
+def test_the_effect_within_people_and_weeks_is_that_of_least_squares_in_each_state():
     seen = season(3)
-    y = effect_of_help.better_off(seen.states, seen.next_states, 2).ravel()
-    week, arm = (i.ravel() for i in np.indices(seen.states.shape))
-    state = seen.states.ravel()
-    dummies = [
-        np.eye(kinds)[of] * (state == s)[:, None]
-        for s in (0, 1)
-        for of, kinds in ((week, 26), (arm, 20))
-    ]
-    X = np.column_stack([seen.helped.ravel(), *dummies])
-    assert within(seen).mean == pytest.approx(np.linalg.lstsq(X, y)[0][0])
+    y = effect_of_help.better_off(seen.states, seen.next_states, 2)
+    week, arm = np.indices(seen.states.shape)
+    found = effect_of_help.effect_within(seen, 2).by_state
+    for state, estimate in enumerate(found):
+        here = seen.states == state
+        X = np.column_stack([seen.helped[here], np.eye(26)[week[here]], np.eye(20)[arm[here]]])
+        assert estimate.mean == pytest.approx(np.linalg.lstsq(X, y[here])[0][0])
+
+
+def test_over_all_states_the_effect_in_standard_errors_is_the_sum_of_those_of_the_states():
+    slopes = [Slope(0.4, 0.1, 20.0), Slope(0.1, 0.05, 80.0), effect_of_help.NO_SLOPE]
+    found = effect_of_help.mean_of_states(slopes)
+    assert found.effect == pytest.approx((0.4 / 0.1 + 0.1 / 0.05) / (1 / 0.1 + 1 / 0.05))
+    assert found.effect / found.sd == pytest.approx((4 + 2) / np.sqrt(2))
+    assert found.freedom == pytest.approx(4 / (1 / 20 + 1 / 80))
+    assert np.isnan(effect_of_help.mean_of_states(slopes[2:]).effect)
 
 
 def test_a_state_without_arms_seen_both_ways_has_no_estimate():
@@ -171,6 +180,46 @@ def test_the_effect_by_lot_is_unbiased_and_its_interval_covers_the_truth():
         ]
         assert np.mean([one.mean for one in found]) == pytest.approx(gain, abs=0.02)
         assert 0.85 <= np.mean([one.low <= gain <= one.high for one in found]) <= 0.95
+
+
+def with_waiting(seed: int, gain: float, groups: np.ndarray | None = None) -> ReportedWeeks:
+    """Weeks in which four arms of 16 are listed, nearly always the same; two of them wait by lot.
+
+    groups: [n] the groups that places by lot stay in;  help does `gain` on the list, nothing off it
+    """
+    rng = np.random.default_rng(seed)
+    own = np.linspace(0.1, 0.6, 16)
+    rows, states = [], rng.integers(0, 2, 16)
+    for _ in range(30):
+        listed = np.lexsort((own, states))[:4]
+        others = np.setdiff1d(np.arange(16), listed)
+        waiting, drawn = exchange(listed, others, 2, rng, groups)
+        arms = np.union1d(np.setdiff1d(listed, waiting), drawn)
+        helped, by_lot = actions(arms, 16), actions(np.union1d(waiting, drawn), 16)
+        chance = own + gain * helped * np.isin(np.arange(16), listed)
+        after = (rng.random(16) < chance).astype(int)
+        rows.append((states, helped, after, helped, by_lot))
+        states = after
+    return ReportedWeeks(*np.array(rows).transpose(1, 0, 2), groups=groups)
+
+
+def test_arms_that_wait_by_lot_show_the_effect_on_arms_that_are_listed():
+    for gain in (0.0, 0.4):
+        found = [effect_of_help.effect_by_lot(with_waiting(seed, gain), 2) for seed in range(80)]
+        assert all((one.drawn, one.waiting) == (120, 60) for one in found)
+        # On the list two wait and two do not, off it two of twelve are drawn: weights of 1 and 5/3.
+        truth = gain * 1 / (1 + 5 / 3)
+        assert np.mean([one.effect.mean for one in found]) == pytest.approx(truth, abs=0.03)
+        held = [one.effect.low <= truth <= one.effect.high for one in found]
+        assert 0.8 <= np.mean(held) <= 0.98
+
+
+def test_lots_that_stay_in_a_group_are_compared_within_it():
+    groups = (np.arange(16) > 5).astype(int)  # those who do worst, and the others
+    found = [effect_of_help.effect_by_lot(with_waiting(seed, 0.0, groups), 2) for seed in range(60)]
+    assert np.mean([one.effect.mean for one in found]) == pytest.approx(0.0, abs=0.02)
+    few = [effect_of_help.effect_by_lot(with_waiting(seed, 0.4, groups), 2) for seed in range(20)]
+    assert np.mean([one.effect.mean for one in few]) > 0.1
 
 
 def test_people_barred_by_rules_are_not_compared_with_those_drawn():
@@ -217,19 +266,42 @@ def test_gains_are_differences_of_the_probability_to_be_better_off():
 
 def test_a_claim_needs_eight_weeks_and_must_hold_under_the_sceptical_prior():
     sure, sceptical = (
-        effect_of_help.Estimate(0.2, 0.1, 0.3, 0.971),
+        effect_of_help.Estimate(0.2, 0.1, 0.3, 0.9999),
         effect_of_help.Estimate(0.1, 0, 0.3, 0.901),
     )
     assert effect_of_help.proven_sign(sure, sceptical, 8) == 1
     assert effect_of_help.proven_sign(sure, sceptical, 7) == 0
-    assert effect_of_help.proven_sign(sure._replace(probability=0.969), sceptical, 26) == 0
     assert effect_of_help.proven_sign(sure, sceptical._replace(probability=0.899), 26) == 0
     assert effect_of_help.proven_sign(effect_of_help.UNKNOWN_ESTIMATE, sceptical, 26) == 0
 
 
+def test_a_claim_needs_more_in_early_weeks():
+    sceptical = effect_of_help.Estimate(0.1, 0, 0.3, 0.95)
+    needed = [effect_of_help.claim_probability(weeks) for weeks in (8, 13, 20, 26, 40)]
+    assert needed == sorted(needed, reverse=True)
+    assert needed[-2] == needed[-1] == pytest.approx(0.977, abs=0.001)
+    for weeks, least in zip((8, 13, 20, 26), needed, strict=False):
+        for sign in (1, -1):
+            sure = [0.5 + sign * (least - 0.5 + more) for more in (1e-6, -1e-6)]
+            some = sceptical._replace(probability=0.5 + sign * 0.45)
+            found = [
+                effect_of_help.proven_sign(sceptical._replace(probability=p), some, weeks)
+                for p in sure
+            ]
+            assert found == [sign, 0]
+
+
+def test_a_random_walk_is_claimed_to_be_an_effect_in_at_most_five_percent():
+    rng = np.random.default_rng(0)
+    walks = rng.standard_normal((20_000, 26)).cumsum(axis=1) / np.sqrt(np.arange(1, 27))
+    weeks = range(effect_of_help.FIRST_CLAIM_WEEK, 27)
+    needed = ndtri([effect_of_help.claim_probability(week) for week in weeks])
+    assert 0.02 < (walks[:, 7:] >= needed).any(axis=1).mean() < 0.05
+
+
 def test_a_claim_of_harm_needs_the_same_proof_as_a_claim_of_help():
     harm, sceptical = (
-        effect_of_help.Estimate(-0.2, -0.3, -0.1, 0.009),
+        effect_of_help.Estimate(-0.2, -0.3, -0.1, 0.0001),
         effect_of_help.Estimate(-0.1, -0.3, 0, 0.09),
     )
     assert effect_of_help.proven_sign(harm, sceptical, 8) == -1
@@ -249,87 +321,3 @@ def test_the_targeting_gain_compares_listed_places_with_places_by_lot():
     assert not effect_of_help.targeting_gain(
         gains, ReportedWeeks(zeros, listed, zeros, listed, zeros)
     ).known
-
-
-# --- the forecast
-
-
-def two_kinds(help_first: float, help_second: float) -> np.ndarray:
-    """Four arms that fall to state 0 unless help raises them: two with each chance."""
-    P = np.zeros((1, 4, 2, 2, 2))
-    P[..., 0, :] = [1.0, 0.0]
-    for arms, chance in ((slice(0, 2), help_first), (slice(2, 4), help_second)):
-        P[:, arms, :, 1] = [1 - chance, chance]
-    return P
-
-
-def test_the_forecast_compares_the_list_with_help_at_random_and_worst_first():
-    P, half = two_kinds(1.0, 0.0), np.tile([0.0, 1.0], (4, 1))
-    priority = np.array([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
-    states, rng = np.zeros(4, dtype=int), np.random.default_rng(0)
-    ways = forecast.policies(priority)
-    pay = forecast.simulate_weeks(P, half, ways, states, 2, rng, times=200)[0]
-    assert pay.tolist() == pytest.approx([2.0, 14 / 19, 1.0, 0.0], abs=0.03)
-    found = forecast.summarise_weeks(np.tile(pay, (5, 1)))
-    assert found.over_random.mean == pytest.approx(1.0, abs=0.03)
-    assert found.over_worst_first.mean == pytest.approx(24 / 19, abs=0.03)
-
-
-def test_the_list_gains_nothing_if_help_has_no_effect():
-    P, half = two_kinds(0.0, 0.0), np.tile([0.0, 1.0], (4, 1))
-    rng = np.random.default_rng(0)
-    ways = forecast.policies(np.eye(4)[:, :2])
-    pay = forecast.simulate_weeks(P, half, ways, np.zeros(4, dtype=int), 2, rng)
-    assert pay.tolist() == [[0.0, 0.0, 0.0, 0.0]]
-
-
-def lucky_list(seed: int, idle: float) -> float:
-    """The forecast gain of a list of the arms with the highest estimates, if help has no effect."""
-    rng, N = np.random.default_rng(seed), 10
-    visits = rng.multinomial(6, [0.6, 0.4], (N, 2, 2))
-    estimated = effect_of_help.gains(draws.moves(visits, None, 50, rng)).mean(axis=0)
-    drawn, half = draws.moves(visits, None, 100, rng, idle), np.tile([0.0, 1.0], (N, 1))
-    states = np.zeros(N, dtype=int)
-    ways = forecast.policies(100 * estimated)
-    pay = forecast.simulate_weeks(drawn, half, ways, states, 3, rng, times=5)
-    return forecast.summarise_weeks(pay).over_random.mean
-
-
-def test_the_sceptical_prior_reduces_the_winners_curse():
-    gained = [
-        [lucky_list(seed, idle) for idle in (forecast.NO_EFFECT_PRIOR, 0.0)] for seed in range(6)
-    ]
-    sceptical, plain = np.mean(gained, axis=0)
-    assert plain > 0.1
-    assert sceptical < 0.75 * plain
-
-
-def test_agreement_of_all_draws_is_not_certainty():
-    found = np.zeros((99, 4), dtype=bool)
-    found[:, 0], found[:49, 1], found[:89, 2] = True, True, True
-    probability = forecast.belonging_probability(found)
-    assert probability.tolist() == pytest.approx([0.934, 0.4975, 0.745, 0.066], abs=0.002)
-    assert forecast.expected_count(probability).mean == pytest.approx(2.242, abs=0.005)
-
-
-def test_the_interval_of_an_expected_count_stays_within_its_bounds():
-    found = forecast.expected_count(np.full(100, 0.5))
-    assert found[:3] == pytest.approx((50, 41.8, 58.2), abs=0.1)
-    few = forecast.expected_count(np.array([0.9, 0.9]))
-    assert few.high == 2
-    assert forecast.expected_count(np.array([0.1])).low == 0
-
-
-def test_best_lists_are_optimal_for_each_draw():
-    P = np.concatenate([two_kinds(0.9, 0.1), two_kinds(0.9, 0.1), two_kinds(0.1, 0.9)])
-    strengths = np.tile([0.0, 1.0], (3, 4, 1))
-    found = forecast.best_lists(P, strengths, np.zeros(4, dtype=int), 2)
-    assert found.tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]]
-
-
-def test_the_mean_shift_has_the_variance_that_answers_remove():
-    V, pairs = np.diag([4.0, 1.0, 1.0]), np.array([[0, 1]])
-    F = forecast.mean_shift_factor(V, pairs, np.zeros(3))
-    x = np.array([1.0, -1.0, 0.0])
-    removed = np.outer(V @ x, V @ x) / (4 + x @ V @ x)  # a duel of equals has information 1/4
-    assert np.allclose(F @ F.T, removed)

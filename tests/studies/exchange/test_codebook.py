@@ -42,8 +42,9 @@ def test_lists_have_who_was_listed_drawn_and_really_helped(sqlite_store: Store) 
     store = sqlite_store
     config = clinic(horizon=1, confidence="calibrated", budget=2, by_lot=1)
     study = studies.create_study(store, config)
-    listed = [one.id for one in studies.read_lists(store, study)[0].listed]
-    [other, *_] = sorted({"p1", "p2", "p3", "p4"} - set(listed))
+    [week] = studies.read_lists(store, study)
+    listed, [waiting] = [one.id for one in week.listed], [one.id for one in week.left_out]
+    [other] = {"p1", "p2", "p3", "p4"} - {*listed, waiting}
     states = dict.fromkeys(studies.present_states(store, study), "Low")
     studies.observe(store, study, states, helped=[listed[0], other])
     studies.advance(store, study)
@@ -53,5 +54,7 @@ def test_lists_have_who_was_listed_drawn_and_really_helped(sqlite_store: Store) 
     assert [first[listed[0]][mark] for mark in ("listed", "by_lot", "helped")] == ["1", "0", "1"]
     assert [first[listed[1]][mark] for mark in ("listed", "by_lot", "helped")] == ["1", "1", "0"]
     assert first[listed[1]]["why"].startswith("Chosen at random")
-    assert [first[other][mark] for mark in ("listed", "helped", "why")] == ["0", "1", ""]
+    assert [first[waiting][mark] for mark in ("listed", "by_lot", "helped")] == ["0", "1", "0"]
+    assert first[waiting]["why"].startswith("Chosen at random to wait this week")
+    assert [first[other][mark] for mark in ("listed", "by_lot", "helped")] == ["0", "0", "1"]
     assert {row["helped"] for row in rows if row["week"] == "2"} == {""}

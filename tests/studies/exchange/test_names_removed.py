@@ -276,7 +276,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "ListEntry": {
         RENAMED: "id",
         HARMLESS: "state last_seen weeks_ago with_help without sure equal badly_off by_lot "
-        "seen_with_help better_with_help seen_without better_without reserve",
+        "left_out seen_with_help better_with_help seen_without better_without reserve",
     },
     "ReportUndone": {RENAMED: "arms", HARMLESS: "week since"},
     "Listed": {RENAMED: "entries", HARMLESS: "week empty by_answers about first_duel"},

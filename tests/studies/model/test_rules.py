@@ -91,7 +91,8 @@ def check_lists(config, epoch, told, joined):
     allowed = set(np.flatnonzero(~(recent | spent | new)).tolist())
     assert set(epoch.arms.tolist()) <= allowed, (week, config)
     assert len(epoch.arms) == min(config.budget, len(allowed))
-    assert set(epoch.by_lot.tolist()) <= set(epoch.arms.tolist())
+    assert set(epoch.by_lot.tolist()) <= allowed
+    assert len(epoch.drawn) == len(epoch.left_out) <= len(allowed) - len(epoch.arms)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -77,6 +77,24 @@ def test_places_drawn_at_random_are_kept_for_the_comparison(sqlite_store: Store)
         studies.change_list(sqlite_store, study, add=[week.reserve[1].id], because="urgent")
 
 
+def test_who_waits_by_lot_is_named_and_moves_up_only_by_the_owner(store: Store) -> None:
+    study = ten(store, by_lot=1)
+    week = now(store, study)
+    [waiting] = ids(week.left_out)
+    assert waiting not in ids(week.everybody)
+    assert studies.why_listed(week.left_out[0], week).startswith("Chosen at random to wait this ")
+    assert "chosen at random to wait this week" in studies.explain(store, study, waiting).where
+    for _ in range(6):  # everybody else moves up before
+        gone = now(store, study).listed[0].id
+        studies.change_list(store, study, remove=[gone], because="away")
+    assert ids(now(store, study).left_out) == [waiting]
+    gone = now(store, study).listed[0].id
+    studies.change_list(store, study, remove=[gone], add=[waiting], because="is worse")
+    assert waiting in ids(now(store, study).listed)
+    assert not now(store, study).left_out
+    check_replay(store, study)
+
+
 def test_a_report_without_marks_means_that_the_changed_list_was_helped(store: Store) -> None:
     study = ten(store)
     gone = now(store, study).listed[0].id

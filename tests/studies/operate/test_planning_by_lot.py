@@ -32,17 +32,27 @@ def test_a_place_by_lot_is_on_the_list_last_and_says_so(store: Store) -> None:
     assert [row["by_lot"] for row in rows if not row["reserve"]] == [0, 0, 1]
 
 
+def test_nobody_waits_where_everybody_can_be_helped(sqlite_store: Store) -> None:
+    config = clinic(horizon=1, confidence="calibrated", budget=4, by_lot=1)
+    [week] = studies.read_lists(sqlite_store, studies.create_study(sqlite_store, config))
+    assert len(week.listed) == 4
+    assert not week.left_out
+    assert not any(one.by_lot for one in week.listed)
+
+
 @pytest.mark.parametrize("make", [cpap, clinic])
 def test_lots_are_kept_exported_and_drawn_again_to_the_bit(
     store: Store, clock: Clock, make: object
 ) -> None:
-    study = studies.create_study(store, make(budget=3, by_lot=2))  # type: ignore[operator]
+    study = studies.create_study(store, make(budget=2, by_lot=1))  # type: ignore[operator]
     play(store, study, 30, clock=clock)
-    kept = [epoch.by_lot.tolist() for epoch in log_reader.read_log(store, study).epochs]
-    assert all(len(lots) == 2 for lots in kept)
+    epochs = log_reader.read_log(store, study).epochs
+    kept = [epoch.by_lot.tolist() for epoch in epochs]
+    assert all(len(epoch.drawn) == len(epoch.left_out) == 1 for epoch in epochs)
     studies.replay_study(store, study)
     exported = studies.export_bundle(store, study)
-    assert sum(row["by_lot"] == "1" for row in transitions(exported)) == 2 * len(kept)
+    lots = [row["listed"] for row in transitions(exported) if row["by_lot"] == "1"]
+    assert lots.count("1") == lots.count("0") == len(kept)
     studies.delete_study(store, study)
     studies.import_bundle(store, exported)
     assert [epoch.by_lot.tolist() for epoch in log_reader.read_log(store, study).epochs] == kept

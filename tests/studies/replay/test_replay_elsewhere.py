@@ -65,8 +65,8 @@ def with_other_arrays(log: StudyLog) -> StudyLog:
 def with_another_list(log: StudyLog) -> StudyLog:
     """Somebody else was on the list of the first week; those helped are the same."""
     first = log.epochs[0]
-    others = np.setdiff1d(np.arange(len(first.states)), first.arms)
-    arms = np.sort([*first.by_lot, *others[: len(first.arms) - len(first.by_lot)]])
+    others = np.setdiff1d(np.arange(len(first.states)), [*first.arms, *first.left_out])
+    arms = np.sort([*first.drawn, *others[: len(first.arms) - len(first.drawn)]])
     changed = replace(first, arms=arms, helped=first.acted)
     return replace(log, epochs=[changed, *log.epochs[1:]])
 
@@ -95,6 +95,19 @@ def test_replay_follows_plans_of_other_maths_or_another_machine(
     assert how[0].startswith(f"{log.episode} of {log.episode} plans were made by another version")
     assert log.arrays is not None
     assert blobs.digest(learner.plan_state()) == blobs.digest(log.arrays)
+
+
+def test_replay_follows_lists_of_versions_in_which_nobody_was_drawn_to_wait(
+    log: StudyLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replaying, "MATHS", 99)
+    before = [replace(epoch, by_lot=epoch.drawn) for epoch in log.epochs]
+    learner = replay(replace(log, epochs=before))
+    assert learner.visits.tolist() == replay(log).visits.tolist()
+    for by_lot in (log.epochs[0].left_out, log.epochs[0].arms, log.epochs[0].arms[:0]):
+        spoilt = [replace(log.epochs[0], by_lot=by_lot), *log.epochs[1:]]
+        with pytest.raises(ReplayError, match="not as many places are drawn at random"):
+            replay(replace(log, epochs=spoilt))
 
 
 def test_a_followed_list_still_has_the_right_number_of_present_arms(

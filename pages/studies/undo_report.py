@@ -11,12 +11,15 @@ from pages.shared.markdown import plain
 
 
 def offer_right_after(study: Study) -> None:
-    """A line under the steps of the week, for an hour after a report."""
+    """A line under the steps of the week, for an hour after a report.
+
+    The container is always there: tabs that move would forget which one is open.
+    """
     last = studies.last_report(store(), study.id)
-    if last is not None and last.is_recent and study.status != "closed":
-        with st.container(horizontal=True, vertical_alignment="center", key="last-report"):
+    with st.container(horizontal=True, vertical_alignment="center", key="last-report"):
+        if last is not None and last.is_recent and study.status != "closed":
             word = plain(study.config.epoch_word)
-            st.caption(f"You reported {word} {last.week} {last.when}.")
+            st.caption(f"You reported {word} {last.week} {last.when}.", width="content")
             _popover(study, last, "Undo this report", "now")
 
 
@@ -32,7 +35,8 @@ def offer(study: Study) -> None:
 def _popover(study: Study, last: LastReport, label: str, key: str) -> None:
     """What undoing means, and the button that does it."""
     word, week = plain(study.config.epoch_word), last.week
-    with st.popover(label, icon=":material/undo:"):
+    # Named after the week: it closes when the report is undone, and does not offer the next one.
+    with st.popover(label, icon=":material/undo:", key=f"undo-{key}-{week}"):
         st.markdown(
             f"The list of {word} {week} opens again as it was. Your report and the list of {word} "
             f"{week + 1} do not count any more. Answers still count."

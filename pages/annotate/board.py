@@ -198,12 +198,12 @@ def _time_passed(session: Session, ask: Ask) -> str:
     before, config = session.memory.place, session.config
     if before is None or before == (ask.episode, ask.epoch) or not ask.episode:
         return ""
-    word, nouns = config.epoch_word, studies.plural(config.noun)
+    word, noun = config.epoch_word, config.noun
     if before[0] == 0:
         return f"The first list is ready. The cards now show the first {word}."
     passed = (ask.episode - before[0]) * config.horizon + ask.epoch - before[1]
     times = f"A {word} has passed." if passed == 1 else f"{passed} {word}s have passed."
-    helped = f" {config.budget} {nouns} were helped." if config.world == "simulated" else ""
+    helped = f" {config.budget} {noun}s were helped." if config.world == "simulated" else ""
     return f"{times}{helped} The cards show how they are doing now."
 
 

@@ -31,6 +31,7 @@ OPERATIONS = {"deferred_file", "dataframe_chunk"}  # of backend_operation_reques
 
 MOST_SENT = 64 << 10  # bytes of a message
 MOST_SENT_BY_OWNERS = 8 << 20
+MOST_WAITING = 100  # messages of a visitor that were read and not passed on; more are dropped
 AT_ONCE = 2  # messages of a stranger that are passed on without a wait
 PACE_SECONDS = 10.0  # before each further one
 TURN_SECONDS = 0.1  # between two messages of any strangers, so that they do not come all at once
@@ -53,6 +54,7 @@ class Websockets:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         visit = _Visit(Headers(scope=scope), peer_of(scope), receive, send)
         limit_frames(receive, MOST_SENT)
+        limit_waiting(receive)
         self.strangers[id(visit)] = lambda code: self._close(visit, code)
         if len(self.strangers) > MOST_STRANGERS:
             self.strangers.pop(next(iter(self.strangers)))(_POLICY)
@@ -144,6 +146,32 @@ def limit_frames(receive: Receive, most: int) -> bool:
         _log.warning("This version of uvicorn or websockets reads messages before they are limited")
         return False
     protocol.max_message_size = most
+    return True
+
+
+class _Waiting(asyncio.Queue[Message]):
+    """Messages that were read; those above a number are dropped."""
+
+    def put_nowait(self, message: Message) -> None:
+        if message["type"] != "websocket.receive" or self.qsize() < MOST_WAITING:
+            super().put_nowait(message)
+
+
+def limit_waiting(receive: Receive) -> bool:
+    """Have the server keep few messages that wait; whether it can.
+
+    Uvicorn stops reading when a message waits, but keeps all that came with it: thousands of small
+    ones fit into the 256 kB that are read at a time.
+    """
+    server = getattr(receive, "__self__", None)
+    found = getattr(server, "queue", None)
+    if not isinstance(found, asyncio.Queue):
+        _log.warning("This version of uvicorn keeps any number of messages that wait")
+        return False
+    waiting = _Waiting()
+    while not found.empty():
+        waiting.put_nowait(found.get_nowait())
+    server.queue = waiting  # type: ignore[union-attr]
     return True
 
 

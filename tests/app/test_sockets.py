@@ -191,3 +191,18 @@ def test_frames_are_limited_in_the_servers_own_protocol():
     assert sockets.limit_frames(server.receive, 10)
     assert server.conn.max_message_size == 10
     assert not sockets.limit_frames(Headers, 10)
+
+
+def test_few_messages_of_a_visitor_wait_and_their_end_is_never_dropped():
+    connect, end = {"type": "websocket.connect"}, {"type": "websocket.disconnect"}
+    server = SimpleNamespace(queue=asyncio.Queue())
+    server.receive = Socket.receive.__get__(server)
+    server.queue.put_nowait(connect)
+    assert sockets.limit_waiting(server.receive)
+    for _ in range(5 * sockets.MOST_WAITING):  # what comes in one packet is read at once
+        server.queue.put_nowait({"type": "websocket.receive", "bytes": b"x"})
+    server.queue.put_nowait(end)
+    waiting = [server.queue.get_nowait() for _ in range(server.queue.qsize())]
+    assert len(waiting) == sockets.MOST_WAITING + 1
+    assert (waiting[0], waiting[-1]) == (connect, end)
+    assert not sockets.limit_waiting(Headers)

@@ -59,6 +59,11 @@ def test_a_frame_that_is_too_large_is_not_read(guarded, who):
     visit.close()
 
 
+def test_the_server_can_limit_what_waits(guarded):
+    visited(guarded)
+    assert "This version of uvicorn" not in guarded.log()
+
+
 @pytest.mark.long
 def test_a_flood_of_strangers_starts_nothing_and_loses_nothing(guarded):
     """Everything that Streamlit understands, over 20 websockets for three seconds."""

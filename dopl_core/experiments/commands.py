@@ -1,4 +1,4 @@
-"""The commands of experiments: simulate, reproduce, check."""
+"""The commands of experiments: simulate, arena, reproduce, check."""
 
 import argparse
 import os
@@ -26,6 +26,7 @@ def add(command: Adder) -> None:
     """Add the commands to the parser."""
     _simulate_options(command("simulate", simulate).add_argument)
     _reproduce_options(command("reproduce", reproduce).add_argument)
+    _arena_options(command("arena", arena).add_argument)
     command("check", check).add_argument("learner", metavar="LEARNER", help=_LEARNER)
 
 
@@ -84,6 +85,19 @@ def _reproduce_options(option: Callable[..., object]) -> None:
     option("--dask", metavar="ADDRESS", help="run on this Dask cluster")
 
 
+def _arena_options(option: Callable[..., object]) -> None:
+    option("learners", nargs="+", metavar="LEARNER", help=_LEARNER)
+    option("--environments", nargs="+", metavar="ENV", help="default: all, and drawn worlds")
+    option("--starts", nargs="+", metavar="START", help="default: all; see the guide")
+    option("--confidence", default="calibrated", help="of dopl: calibrated (default) or paper")
+    option("--episodes", type=int, default=40, help="plans (default 40)")
+    option("--horizon", type=int, default=1, help="epochs in an episode (default 1)")
+    option("--seeds", type=int, default=4, help="number of seeds: 0, 1, ... (default 4)")
+    option("--jobs", type=int, default=os.cpu_count(), help="local processes (default: all cores)")
+    option("--out", default="results/arena", metavar="DIR", help="folder of results")
+    option("--dask", metavar="ADDRESS", help="run on this Dask cluster")
+
+
 def _known(names: Iterable[str], default: str) -> str:
     return f"{', '.join(names)} (default {default})"
 
@@ -118,6 +132,20 @@ def reproduce(args: argparse.Namespace) -> None:
     print(sweep.summary(table).to_string(float_format="{:.3f}".format))
     print(f"{out}: episodes.csv, reward_regret.png, errors.png")
     print(f"{(time.perf_counter() - started) / 60:.1f} minutes")
+
+
+def arena(args: argparse.Namespace) -> None:
+    """Compare learners in many environments and from several starts: CSV, table and figure."""
+    from dopl_core.experiments import arena as all_worlds  # pandas and matplotlib are slow
+
+    _stop_workers_on_sigterm()
+    _import_from_here()
+    places = args.environments or all_worlds.everywhere(), args.starts or list(all_worlds.STARTS)
+    names = ("seeds", "jobs", "dask", "episodes", "horizon", "confidence")
+    settings = {name: getattr(args, name) for name in names}
+    table = all_worlds.play(args.learners, *places, args.out, **settings)
+    print(table.to_string(index=False, float_format="{:.3f}".format))
+    print(f"{args.out}: arena.csv, table.csv, arena.png")
 
 
 def check(args: argparse.Namespace) -> None:

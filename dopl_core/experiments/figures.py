@@ -40,7 +40,7 @@ def reward_and_regret(table: pd.DataFrame, path: str | Path | IO[bytes], title: 
     regret.set(title="Regret", xlabel="Episode", ylabel="Cumulative regret")
     handles, labels = reward.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
-    _save(figure, path, title)
+    save(figure, path, title)
 
 
 def errors(table: pd.DataFrame, path: str | Path | IO[bytes], title: str) -> None:
@@ -55,7 +55,7 @@ def errors(table: pd.DataFrame, path: str | Path | IO[bytes], title: str) -> Non
         panel.set(title=name, xlabel="Episode")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
-    _save(figure, path, title)
+    save(figure, path, title)
 
 
 def lines(table: pd.DataFrame) -> dict[tuple[str, str], tuple[str, str]]:
@@ -85,7 +85,8 @@ def _line(
     )
 
 
-def _save(figure: Figure, path: str | Path | IO[bytes], title: str) -> None:
+def save(figure: Figure, path: str | Path | IO[bytes], title: str) -> None:
+    """Write a figure as PNG under a title."""
     figure.suptitle(title)
     for panel in figure.axes:
         panel.spines[["top", "right"]].set_visible(False)

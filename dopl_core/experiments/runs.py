@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from dopl_core import environments
+from dopl_core.experiments import worlds
 from dopl_core.experiments.baselines import Memory
 from dopl_core.experiments.learners import Kind, find
 from dopl_core.learning.bandit import Bandit
@@ -23,7 +23,7 @@ OBJECTS = ("own", "world")  # fields of a Run that are not plain data
 
 @dataclass(frozen=True)
 class Run:
-    """One learner with one seed in one environment (a name, or the path of a TOML file).
+    """One learner with one seed in one environment (a name, a drawn world, or a TOML file).
 
     learner: a name, or package.module:Class
     history_epochs: past epochs in which B arms, chosen at random, were helped
@@ -80,14 +80,15 @@ class Run:
 
     def bandit(self) -> Bandit:
         """The bandit of the environment."""
-        return environments.load(self.environment, self.environment_seed)
+        return worlds.load(self.environment, self.environment_seed)
 
     def make_world(self, bandit: Bandit) -> SimulatedWorld:
         """The world that the learner plays in."""
-        kind = self.world or SimulatedWorld
-        made: SimulatedWorld = kind(
-            bandit, self.seed, restart=self.restart, temperature=self.temperature
-        )
+        more: dict[str, Any] = {"restart": self.restart, "temperature": self.temperature}
+        if self.world is None:
+            place = self.environment, self.environment_seed
+            return worlds.world_of(*place, bandit, self.seed, **more)
+        made: SimulatedWorld = self.world(bandit, self.seed, **more)
         return made
 
     def make_learner(self, bandit: Bandit) -> Learner:
@@ -116,7 +117,7 @@ def grid(
     if not seeds:
         raise ValueError("there are no seeds: at least 1 is needed")
     for name in names:
-        bandit = environments.load(name, environment_seed)
+        bandit = worlds.load(name, environment_seed)
         settings["episodes"] = bandit.episodes if episodes is None else episodes
         settings["horizon"] = bandit.horizon if horizon is None else horizon
         settings["environment_seed"] = environment_seed

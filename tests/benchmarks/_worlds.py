@@ -8,40 +8,16 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
-from dopl_core.learning.columns import Column, Columns, category, standardised
+from dopl_core.experiments.worlds import WEEKS, covariates
+from dopl_core.learning.columns import Column, category, standardised
 from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.planning import plan
 from dopl_core.learning.preferences import Preferences
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-WEEKS = 50
 REWARDS = np.array([0.0, 1.0])
-
-
-def covariates(n_arms: int, seed: int) -> tuple[Columns, Floats]:
-    """Columns of the arms, and transitions [T, N, S, A, S'] of all weeks."""
-    rng = np.random.default_rng([seed, n_arms, 4242])
-    age = standardised(np.round(rng.normal(22, 2, n_arms)))
-    normal, coin = rng.normal(size=(n_arms, 2)), rng.integers(2, size=n_arms)
-    x = np.column_stack([normal, coin, age])
-    coefficients = rng.normal(0, 0.3, 4) + rng.normal(0, 0.1, (2, 2, 4))
-    own = np.zeros((n_arms, 2, 2))
-    shared = rng.normal(0, 0.1, 2)
-    own[:, :, 0] = rng.normal(0, 0.1, (n_arms, 2))
-    own[:, :, 1] = (own[:, :, 0] @ shared)[:, None] + rng.normal(0, 0.1, (n_arms, 2))
-    powers = np.arange(WEEKS)[:, None] ** np.array([1.0, 2.0, 3.0])
-    powers = (powers - powers.mean(axis=0)) / powers.std(axis=0)
-    season = np.einsum("tp,sap->tsa", powers, rng.normal(0, 0.15, (2, 2, 3)))
-    up = norm.cdf(np.einsum("nd,sad->nsa", x, coefficients) + own + season[:, None])
-    columns = (
-        *(Column(f"normal {i + 1}", "number", normal[:, i]) for i in range(2)),
-        category("coin", [str(side) for side in coin]),
-        Column("age", "number", age),
-    )
-    return Columns(columns, n_arms), np.stack([1 - up, up], axis=-1)
 
 
 def noise(n_arms: int, seed: int) -> tuple[Column, ...]:

@@ -6,9 +6,10 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from dopl_core import simulate
+from dopl_core import cli, simulate
 from dopl_core.experiments import background, learners
 
 pytestmark = pytest.mark.long
@@ -79,6 +80,15 @@ def test_the_simulate_page_offers_it_and_runs_it(here: Path) -> None:
     assert started.status == "finished", started.trouble
     assert set(started.rows().learner) == set(own)
     assert background.picture(started).startswith(b"\x89PNG")
+
+
+def test_the_arena_plays_it(here: Path) -> None:
+    places = ["--environments", "cpap", "--starts", "nothing", "--out", str(here / "arena")]
+    sizes = ["--episodes", "2", "--seeds", "1", "--jobs", "1"]
+    cli.main(["arena", "losers_first", "losing.first:LosersFirst", *places, *sizes])
+    table = pd.read_csv(here / "arena" / "table.csv")
+    assert list(table.learner) == ["losers_first", "losing.first:LosersFirst"]
+    assert (table.difference == 0).all()
 
 
 def test_the_command_checks_a_learner_of_the_present_folder(here: Path) -> None:

@@ -86,16 +86,18 @@ def by_hand(study: Study, week: int) -> None:
     wanted = st.text_input("Search", key="search", placeholder="Name or ID").casefold()
     found = [
         arm
-        for arm in study.config.arms
+        for arm in studies.report_config(store(), study.id).arms
         if arm.present and wanted in name_and_id(arm.label, arm.id).casefold()
     ]
+    new = [arm for arm in found if arm.id not in before]
     first = {arm: place for place, arm in enumerate(on_the_list(study))}
     listed = sorted((arm for arm in found if arm.id in first), key=lambda arm: first[arm.id])
-    others = [arm for arm in found if arm.id not in first]
+    others = [arm for arm in found if arm.id not in first and arm.id in before]
     most = st.session_state.setdefault("report-rows", AT_ONCE)
     rows("On the list", listed[:most], study, draft, before, of=len(listed))
     rows("Everybody else", others[:most], study, draft, before, of=len(others))
-    left = max(len(listed), len(others)) - most
+    rows("Joined since the list was made", new[:most], study, draft, before, of=len(new))
+    left = max(len(listed), len(others), len(new)) - most
     if left > 0:
         st.button(f"Show {min(AT_ONCE, left)} more", on_click=show_more, key="more")
     missing = sum(arm not in draft.states for arm in before)
@@ -123,7 +125,10 @@ def rows(
     before: dict[str, str | None],
     of: int | None = None,
 ) -> None:
-    """One row for each person: a button for each state, one for unknown, a box for helped."""
+    """One row for each person: a button for each state, one for unknown, a box for helped.
+
+    Newcomers, who are not in `before`, have no such box: help counts from their first list on.
+    """
     if not arms:
         return
     many = len(arms) if of is None or of == len(arms) else f"{len(arms)} of {of}"
@@ -132,15 +137,16 @@ def rows(
     options = [*range(len(labels)), UNKNOWN]
     week, listed = _week(study), set(on_the_list(study))
     box = st.container(key=f"rows-{title.split()[0]}")
+    numbers = {arm.id: n for n, arm in enumerate(studies.coming_config(store(), study.id).arms)}
     for arm in arms:
-        place = f"{study.id}-{week}-{study.config.arm_number(arm.id)}"
+        place = f"{study.id}-{week}-{numbers[arm.id]}"
         state, helped = f"state-{place}", f"helped-{place}"
         # The draft decides, because another tab may have changed it.
         st.session_state[state] = _option(draft, arm.id, labels)
         st.session_state[helped] = draft.helped.get(arm.id, arm.id in listed)
         row = {"horizontal": True, "vertical_alignment": "center", "key": f"report-{place}"}
         with box.container(**row):
-            was = before[arm.id] or "unknown"
+            was = before.get(arm.id, arm.state) or "unknown"
             st.text(f"{name_and_id(arm.label, arm.id)}, was {was}", width="stretch")
             st.segmented_control(
                 spoken(f"{arm.label} is now"),
@@ -151,8 +157,9 @@ def rows(
                 on_change=safely(set_state),
                 args=(study, arm.id, state),
             )
-            set_one = safely(set_helped)
-            st.checkbox("helped", key=helped, on_change=set_one, args=(study, arm.id, helped))
+            if arm.id in before:
+                set_one = safely(set_helped)
+                st.checkbox("helped", key=helped, on_change=set_one, args=(study, arm.id, helped))
 
 
 def set_state(study: Study, arm: str, key: str) -> None:
@@ -188,7 +195,7 @@ def check_draft(study: Study, week: int, draft: Draft, before: dict[str, str | N
             args=(study,),
         )
     ready = draft.rest is not None or not missing
-    report = draft.report(before, on_the_list(study)) if ready else None
+    report = draft.report(before, on_the_list(study), newcomers(study, before)) if ready else None
     if report is not None:
         summary(study, report, before)
     else:
@@ -197,6 +204,12 @@ def check_draft(study: Study, week: int, draft: Draft, before: dict[str, str | N
     with st.container(horizontal=True):
         confirm(study, week, report, over)
         st.button("Back to the form", key="back", on_click=stop_checking)
+
+
+def newcomers(study: Study, before: dict[str, str | None]) -> list[str]:
+    """The ids of people who joined since the list was made."""
+    config = studies.report_config(store(), study.id)
+    return [arm.id for arm in config.arms if arm.present and arm.id not in before]
 
 
 def stop_checking() -> None:
@@ -221,6 +234,8 @@ def summary(study: Study, report: Report, before: dict[str, str | None]) -> None
     show_names("Unknown", (names[arm] for arm, state in now.items() if state is None))
     show_names("On the list but not helped", (names[arm] for arm in listed if arm not in helped))
     show_names("Helped but not on the list", (names[arm] for arm in helped if arm not in listed))
+    new = [arm for arm in report.states if arm not in before]
+    show_names("Joined since the list was made; no change is counted", new)
 
 
 def show_names(what: str, names: Iterable[str], most: int = 30) -> None:
@@ -330,8 +345,6 @@ def check_file(study: Study, week: int, report: Report, before: dict[str, str | 
         )
     summary(study, report, before)
     show_names("New on cards", report.news)
-    new = [arm for arm in report.states if arm not in before]
-    show_names("Joined since the list was made; no change is counted", new)
     confirm(study, week, report, week_is_over(study, week))
 
 

@@ -32,6 +32,20 @@ def test_a_file_is_asked_about_before_it_counts(visit, store, clinic):
     assert studies.read_week(store, clinic, 1)["p02"] == studies.Standing("Low", False)
 
 
+def test_somebody_who_joined_since_the_list_was_made_is_reported_by_hand(visit, store, clinic):
+    studies.join(store, clinic, [studies.Arm("new", "Newcomer", "all", "Low")])
+    app = open_tab(visit, clinic, "Report")
+    assert "**Joined since the list was made** (1)" in said(app)
+    assert f"helped-{clinic}-1-12" not in keys(app.checkbox)
+    app.segmented_control(key=f"state-{clinic}-1-12").set_value(2).run()
+    click(app, "check")
+    app.segmented_control(key="rest").set_value("as before").run()
+    assert "Joined since the list was made; no change is counted: new" in said(app)
+    click(app, "report")
+    assert studies.present_states(store, clinic)["new"] == "High"
+    assert studies.load_learner(store, clinic).visits[12].sum() == 0
+
+
 def test_a_file_of_another_week_is_refused_and_the_last_report_is_named(visit, store, clinic):
     content = b"week,id,state,helped\n1,p01,Low,1\n"
     click(upload(visit, clinic, content), "report")

@@ -33,10 +33,19 @@ class Draft(msgspec.Struct):
         ticks = dict.fromkeys(listed, True) | self.helped
         return {arm for arm, ticked in ticks.items() if ticked}
 
-    def report(self, before: Mapping[str, str | None], listed: Iterable[str]) -> Report:
-        """The whole report, of the people in `before`; blank entries count by `rest`."""
+    def report(
+        self,
+        before: Mapping[str, str | None],
+        listed: Iterable[str],
+        newcomers: Iterable[str] = (),
+    ) -> Report:
+        """The whole report, of the people in `before`; blank entries count by `rest`.
+
+        newcomers: people who may be reported as well; blank entries leave them as they joined
+        """
         rest = before if self.rest == "as before" else dict.fromkeys(before)
         states = {arm: self.states.get(arm, rest[arm]) for arm in before}
+        states |= {arm: self.states[arm] for arm in newcomers if arm in self.states}
         return Report(states, self.columns, sorted(self.who_was_helped(listed) & before.keys()))
 
 

@@ -120,9 +120,10 @@ def own_roster() -> People | None:
             xlsx_button("An example roster (XLSX)", frame, "clinic.xlsx")
         return None
     sheet, key = uploaded
-    with st.expander(f"Your table ({len(sheet.rows):,} rows)"):
+    with st.expander(f"Your table ({len(sheet.rows):,} rows)", expanded=True):
         rows = [cells for _, cells in sheet.rows[:MOST_SHOWN]]
-        st.dataframe(pd.DataFrame(rows, dtype=str), hide_index=True, height=260)
+        height = 38 + 35 * min(5, len(rows))
+        st.dataframe(pd.DataFrame(rows, dtype=str), hide_index=True, height=height)
     columns = roster_mapping.choose_columns(sheet, key)
     if columns is None:
         return None

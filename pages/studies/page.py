@@ -27,8 +27,9 @@ def everything() -> None:
     with listed:
         for study in found:
             row = st.container(border=True, horizontal=True, vertical_alignment="center")
-            row.text(study.title, width="stretch")
-            row.text(status_text(study))
+            with row.container(gap="xsmall"):
+                st.text(study.title)
+                st.caption(plain(status_text(study)))
             if row.button("Open", key=f"open-{study.id}"):
                 st.query_params["study"] = study.id
                 st.rerun()
@@ -61,7 +62,7 @@ def status_text(study: Study) -> str:
     if study.config.world == "observed":
         return weekly.status_text(study)
     where = study.status if study.status != "running" else WAITS[study.waits_for].lower()
-    return f"{study.answers} answers, plan {study.episode}, {where}"
+    return f"{chart_text.count(study.answers, 'answer')}, plan {study.episode}, {where}"
 
 
 def one(study: Study) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from dopl_core import studies
-from dopl_core.studies import Study, week_of
+from dopl_core.studies import Study, chart_text, week_of
 from pages.shared import backend
 from pages.shared.backend import store
 from pages.shared.duel_cards import open_duels
@@ -163,7 +163,7 @@ def status_text(study: Study) -> str:
         where = f"first round, {study.given} of {study.asked}"
     else:
         where = f"{study.config.epoch_word} {_week(study)}"
-    return f"{study.answers} answers, {where}"
+    return f"{chart_text.count(study.answers, 'answer')}, {where}"
 
 
 def _stage(study: Study) -> tuple[object, ...]:

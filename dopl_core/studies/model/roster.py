@@ -29,7 +29,7 @@ from dopl_core.studies.model.study_config import Arm, StudyConfig
 
 # Names that owners use, the most likely first.
 _NAMES = {
-    "id": ("id", "number", "no", "nr", "code", "key"),
+    "id": ("id", "number", "no", "nr", "code", "key", "kennung"),
     "state": ("state", "status", "condition", "stage", "level", "zustand", "estado"),
     "label": ("label", "name", "full name", "patient", "client", "who"),
     "group": ("group", "ward", "team", "site", "arm", "gruppe"),

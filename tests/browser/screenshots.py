@@ -23,6 +23,8 @@ FOLDER = ROOT / "data" / "screenshots"
 PEOPLE = {"Amina": 1100, "Bruno": 1700, "Chloé": 1400, "Deniz": 2200}  # ms to an answer
 ON_A_PHONE = "Deniz"
 
+expect.set_options(timeout=60_000)  # a machine may be slow
+
 
 def main() -> None:
     """Make them all."""
@@ -86,9 +88,7 @@ def take_all(page: Page, url: str, study: str, clinic: str, folder: Path) -> Non
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_text("finished:")).to_be_visible(timeout=300_000)
     expect(page.get_by_text("epochs DOPL gains")).to_be_visible()
-    page.get_by_text("Show and compare").scroll_into_view_if_needed()
-    page.mouse.wheel(0, 600)
-    take(page, folder / "simulate.png", 860)
+    take(page, folder / "simulate.png", 1420)
 
 
 def take(page: Page, path: Path, height: int, width: int = 1180) -> None:

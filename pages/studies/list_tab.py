@@ -77,6 +77,9 @@ def show_list(config: StudyConfig, week: WeekList) -> None:
         )
     if len(week.listed) > MOST_ROWS:
         st.dataframe(pd.DataFrame(studies.list_rows(week), columns=studies.LIST_COLUMNS[:]))
+        if week.left_out:
+            names = ", ".join(name_and_id(one.label, one.id) for one in week.left_out)
+            st.caption(plain(f"Chosen at random to wait this {week.word}: {names}."))
     else:
         st.html(list_table(week))
 

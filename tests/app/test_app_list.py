@@ -8,7 +8,7 @@ from page_words import words
 
 from dopl_core import studies
 from dopl_core.studies import access
-from pages.studies import invitations
+from pages.studies import invitations, list_tab
 
 ROOT = Path(__file__).resolve().parents[2]
 ROSTER = (ROOT / "data" / "rosters" / "clinic.csv").read_bytes()
@@ -64,6 +64,18 @@ def test_a_list_gives_a_reason_where_it_differs_from_the_row_above(visit, store,
         above = why
     assert "Next in line." not in table_of(app)  # it is the title of their rows
     assert ("chosen at random" in said(app)) == week.all_equal
+
+
+def test_the_list_names_who_waits_by_lot(visit, store, monkeypatch):
+    study = make(store, by_lot=1)
+    [week] = studies.read_lists(store, study)
+    [waiting] = week.left_out
+    _, rows = table_of(open_tab(visit, study)).split("Chosen at random to wait this week</th>")
+    assert f"{escape(waiting.label)} <small>{waiting.id}" in rows
+    monkeypatch.setattr(list_tab, "MOST_ROWS", 2)  # a longer list is shown as a table
+    assert f"Chosen at random to wait this week: {waiting.label} ({waiting.id})." in said(
+        open_tab(visit, study)
+    )
 
 
 def test_the_list_shows_the_facts_that_the_owner_chose_and_escapes_them(visit, store):

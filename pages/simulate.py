@@ -42,6 +42,9 @@ def start_form() -> None:
         seeds = right.number_input(
             "Seeds", 1, 50, 3, help="Number of repetitions, each with its own random numbers."
         )
+        own = st.file_uploader(
+            "Or your own world (TOML)", "toml", help="The guide *Do research* says what it holds."
+        )
         learners = st.multiselect(
             "Learners",
             kinds.names(),
@@ -55,6 +58,8 @@ def start_form() -> None:
         horizon = right.number_input("Epochs per episode", 1, 10_000, 5)
         if st.form_submit_button("Start", type="primary", icon=":material/play_arrow:"):
             with show_errors():
+                if own is not None:
+                    environment = simulations.keep_environment(own.name, own.getvalue())
                 given = Settings(environment, tuple(learners), confidence, episodes, horizon, seeds)
                 st.session_state.compared = [simulations.start(given)]
 
@@ -126,7 +131,7 @@ picked = [name for name in st.session_state.get("compared", []) if name in every
 st.session_state.compared = picked or list(everything)[:1]
 compared = st.multiselect(
     "Show and compare", list(everything), key="compared",
-    format_func=lambda name: f"{everything[name].title} ({name})",
+    format_func=lambda name: everything[name].label,
 )  # fmt: skip
 running = any(everything[name].status == "running" for name in compared)
 
@@ -162,6 +167,12 @@ def results() -> None:
     if any(one.settings is not None and one.settings.seeds > 1 for one in shown):
         st.caption("Lines are means over seeds, bands one standard deviation.")
     csv_button("Curves (CSV)", data, "curves.csv")
+    st.markdown("**Mean per epoch, with standard errors over seeds**")
+    st.dataframe(simulations.comparison(shown).round(3), hide_index=True)
+    st.caption(
+        "*gain* is over random help, *difference* is to the first learner, paired by seed. Each"
+        " has its standard error (*se*) beside it."
+    )
 
 
 results()

@@ -7,9 +7,11 @@ A process is identified by its number and the time of its start: numbers are use
 process of somebody else must never be stopped.
 """
 
+import hashlib
 import io
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -28,6 +30,7 @@ import pandas as pd
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dopl_core import environments
 from dopl_core.experiments import results
 from dopl_core.experiments.runs import grid
 from dopl_core.paths import KEPT, ROOT
@@ -70,7 +73,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     def title(self) -> str:
         seeds = f"{self.seeds} seed{'s' if self.seeds > 1 else ''}"
         return (
-            f"{self.environment}, {self.confidence}: {', '.join(self.learners)}; "
+            f"{Path(self.environment).stem}, {self.confidence}: {', '.join(self.learners)}; "
             f"{self.episodes} episodes of {self.horizon}, {seeds}"
         )
 
@@ -114,11 +117,39 @@ class Simulation:
     def title(self) -> str:
         return "A simulation that cannot be read" if self.settings is None else self.settings.title
 
+    @property
+    def label(self) -> str:
+        """The title, and when it was started: simulations with equal settings differ in it."""
+        try:
+            started = time.strptime(self.id[:15], "%Y%m%d-%H%M%S")
+        except ValueError:
+            return f"{self.title} ({self.id})"
+        return f"{self.title} ({time.strftime('%d %b %Y, %H:%M:%S', started)})"
+
     def rows(self) -> pd.DataFrame:
         """The episodes played so far: the columns of episodes.csv."""
         if not (self.folder / "episodes.csv").exists():
             return pd.DataFrame(columns=list(results.COLUMNS))
         return results.read(self.folder)
+
+
+def keep_environment(name: str, content: bytes) -> str:
+    """Keep an uploaded TOML file beside the simulations, and return its path.
+
+    Files of one name and other contents stay apart, so that a simulation can always continue.
+    """
+    stem = re.sub(r"[^\w-]+", "-", Path(name).stem)[:40].strip("-") or "world"
+    try:
+        environments.parse(environments.read_toml(content.decode()))
+    except UnicodeDecodeError:
+        raise ValueError(f"{name}: not a TOML file") from None
+    except environments.BadEnvironmentError as error:
+        raise ValueError(f"{name}: {error}") from None
+    folder = home().absolute() / "environments" / hashlib.sha256(content).hexdigest()[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{stem}.toml"
+    path.write_bytes(content)
+    return str(path)
 
 
 def start(settings: Settings, *, jobs: int = 1) -> str:
@@ -240,6 +271,20 @@ def finding(curves: pd.DataFrame) -> str:
     share = (late["dopl"] - late["random"]) / (late["oracle"] - late["random"])
     percent = f"{100 * share:.0f} %"
     return f"After {end} epochs DOPL gains {percent} of what the oracle gains over random help"
+
+
+def comparison(simulations: Sequence[Simulation]) -> pd.DataFrame:
+    """The arena's table of the rows played so far, by run; empty if there are none."""
+    from dopl_core.experiments import arena  # slow to import
+
+    parts = [
+        simulation.rows().assign(start=number)
+        for number, simulation in enumerate(simulations, 1)
+        if simulation.settings is not None and simulation.done
+    ]
+    if not parts:
+        return pd.DataFrame()
+    return arena.table(pd.concat(parts, ignore_index=True)).rename(columns={"start": "run"})
 
 
 def picture(simulation: Simulation) -> bytes:

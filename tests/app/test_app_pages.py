@@ -1,6 +1,7 @@
 """The logic of Home, Studies, Insights, Simulate and Help, and who may see them."""
 
 import re
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ from page_words import simulated_form, words
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
-from dopl_core import studies
+from dopl_core import environments, studies
 from dopl_core.experiments import background as simulations
 from dopl_core.experiments.learners import LEARNERS
 from dopl_core.learning.pair_designs import DESIGNS
@@ -279,6 +280,24 @@ def test_a_simulation_needs_a_learner(visit, monkeypatch):
     app.button[0].click().run()
     assert "no learner is chosen" in words(app).replace("\\", "")
     assert simulations.find_all() == []
+
+
+def test_the_simulate_page_plays_an_uploaded_world_and_shows_the_table_of_the_arena(visit):
+    app = visit("simulate")
+    content = (environments.FOLDER / "cpap.toml").read_bytes()
+    app.file_uploader[0].set_value(("mine.toml", content, "application/toml"))
+    app.number_input[0].set_value(1)
+    app.number_input[1].set_value(2)
+    app.button[0].click().run()
+    [run] = simulations.find_all()
+    while simulations.find(run.id).status == "running":
+        time.sleep(0.1)
+    app.run()
+    assert "mine, calibrated: dopl, random" in words(app).replace("\\", "")
+    assert app.multiselect[1].options == [run.label]
+    [table] = [frame.value for frame in app.dataframe]
+    assert list(table.learner) == ["dopl", "random"]
+    assert {"gain", "gain_se", "difference", "difference_se"} <= set(table.columns)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"pid": 1}'])

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from msgspec.structs import asdict
 
+from dopl_core import environments
 from dopl_core.experiments import background as simulations
 from dopl_core.experiments.background import Settings
 
@@ -44,6 +45,46 @@ def test_a_simulation_plays_all_its_episodes_and_is_finished():
     assert len(done.rows()) == 12
     assert simulations.find_all() == [done]
     assert simulations.picture(done).startswith(b"\x89PNG")
+    table = simulations.comparison([done, done])
+    assert list(table.run) == [1, 1, 2, 2]
+    assert list(table.learner) == ["dopl", "random"] * 2
+    random = table[table.learner == "random"]
+    assert (random.gain == 0).all()
+    assert (table.difference[table.learner == "dopl"] == 0).all()
+    assert random.difference.nunique() == 1
+
+
+def test_a_label_says_what_was_played_and_when_it_was_started():
+    found = simulations.Simulation(
+        "20261118-143005-ab12", None, settings(), "finished", 0, 0, None, ""
+    )
+    assert found.label == f"{settings().title} (18 Nov 2026, 14:30:05)"
+
+
+def test_an_uploaded_world_is_kept_and_played(tmp_path):
+    content = (environments.FOLDER / "cpap.toml").read_bytes()
+    path = simulations.keep_environment("My clinic.toml", content)
+    assert simulations.keep_environment("My clinic.toml", content) == path
+    other = simulations.keep_environment("My clinic.toml", content + b"# another\n")
+    assert other != path
+    given = settings(environment=path, episodes=1, seeds=1, learners=("random",))
+    assert given.title.startswith("My-clinic, calibrated: random;")
+    done = until(simulations.start(given), "finished", "failed")
+    assert set(done.rows().environment) == {"My-clinic"}
+    assert simulations.find_all() == [done]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.toml", b"name = 3", "a.toml: "),
+        ("b.toml", b"\xff\xfe", "b.toml: not a TOML file"),
+    ],
+)
+def test_an_upload_that_is_no_world_is_refused_and_not_kept(tmp_path, name, content, says):
+    with pytest.raises(ValueError, match=says):
+        simulations.keep_environment(name, content)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_stopped_simulation_keeps_its_rows_and_can_continue():

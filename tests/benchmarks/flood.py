@@ -3,7 +3,7 @@
 Both speak the app's protocol, on this computer. Printed for each part: from click to answer, and
 the server's share of a core; then whether the server has the same processes and the draft of a
 report, and its memory before, at the end of, and after the flood. DOPL_SECONDS sets the length of
-each part (60).
+each part (60). On a busy machine, run it at real-time priority: `chrt -f 10 dopl bench flood`.
 """
 
 import os

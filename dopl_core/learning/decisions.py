@@ -10,7 +10,7 @@ effect of help is unknown, any difference within an arm may matter.
 
 import numpy as np
 
-from dopl_core.learning.bandit import FloatArray, Pays
+from dopl_core.learning.bandit import FloatArray, IntArray, Pays
 from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.preferences import OPTIMISM, Preferences
@@ -19,23 +19,24 @@ CAUTION = 1.0  # standard errors by which people in the best state must gain mor
 BEFOREHAND = 1.0  # moves of each row, so that the standard error of an unseen row is finite
 
 
-def caution(plan: Plan, moves: Dynamics) -> FloatArray:
+def caution(plan: Plan, P: FloatArray, seen: IntArray | None) -> FloatArray:
     """How much more than in a worse state help must gain in each state [S], to come before it.
 
     People in the best state cannot rise, and a handful of moves easily seems to say that help keeps
     them there. So they come before others only if their gain is credible: by CAUTION standard
     errors of the effect of help in this state, estimated from the moves that were seen in it.
+    P: [N, S, A, S'];  seen: [S, A] moves of all arms; None for no caution
     """
     S = plan.index.shape[1]
     needed = np.zeros(S)
-    if moves.seen is None:
+    if seen is None:
         return needed
     values = plan.start[1:].reshape(-1, 1, S)
     there = plan.occupancy.sum(axis=(1, 2))  # 0 for absent arms
-    rows = moves.mean[:, -1]  # [N, A, S'] of the best state
+    rows = P[:, -1]  # [N, A, S'] of the best state
     of_values = (rows * values**2).sum(axis=2) - (rows * values).sum(axis=2) ** 2
     variance = there @ of_values / max(float(there.sum()), 1e-300)
-    needed[-1] = CAUTION * np.sqrt((variance / (BEFOREHAND + moves.seen[-1])).sum())
+    needed[-1] = CAUTION * np.sqrt((variance / (BEFOREHAND + seen[-1])).sum())
     return needed
 
 

@@ -185,7 +185,7 @@ class Dopl(Learner):
         if not self.ordered or self.preferences is None:
             return (merit,)
         if self.ties == "advantage" and self.dynamics is not None:
-            merit = merit - decisions.caution(plan, self.dynamics)
+            merit = merit - decisions.caution(plan, self.dynamics.mean, self.dynamics.seen)
         return merit, -self.preferences.mean
 
     def rewards(self) -> FloatArray:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
+from dopl_core.learning.decisions import caution
 from dopl_core.learning.learner import Learner
 from dopl_core.learning.planning import plan
 from dopl_core.learning.planning.ranking import rank
@@ -259,7 +260,8 @@ def _answers_changed(learner: Learner, states: IntArray, listed: Epoch) -> Answe
     order = np.tile(np.arange(learner.n_states, dtype=float), (len(here), 1))
     P = learner.dynamics.mean[here]
     made = plan(order, P, P, learner.budget, engine="lagrangian", pays=learner.pays)
-    urgency = rank(made.advantage, -order)[np.arange(len(here)), states[here]]
+    advantage = made.advantage - caution(made, P, learner.dynamics.seen)
+    urgency = rank(advantage, -order)[np.arange(len(here)), states[here]]
     urgency[(states[here] == UNKNOWN) | np.isin(here, listed.left_out)] = -np.inf
     last = np.sort(urgency)[-len(chosen)]
     places = int((urgency[np.searchsorted(here, chosen)] < last).sum())

@@ -114,7 +114,7 @@ class UcWhittle(_LearnsMoves):
 
 
 def confidence_radius(visits: NDArray[np.int64], episode: int) -> FloatArray:
-    """How far rows may be from their means in the L1 norm, for visits [N, S, A] (their eq. (4)).
+    """How far rows may be from their means in the L1 norm, for visits [N, S, A].
 
     sqrt(2 S log(2 S A N t / delta) / max(1, visits)), t the number of the episode from 1
     """

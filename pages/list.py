@@ -32,8 +32,12 @@ def notice_a_newer_list(shown: WeekList) -> None:
         st.rerun()
 
 
-if st.session_state.get("shown") not in (None, made[-1]):
-    st.info("There is a newer list. This page now shows it.", icon=":material/update:")
+before = st.session_state.get("shown")
+if before not in (None, made[-1]):
+    words = "There is a newer list. This page now shows it."
+    if made[-1].week < before.week:
+        words = "The owner undid the last report. This page shows the list before it again."
+    st.info(words, icon=":material/update:")
 st.session_state.shown = made[-1]
 notice_a_newer_list(made[-1])
 list_tab.show_list(study.config, made[-1])

@@ -389,3 +389,7 @@ def test_a_list_that_was_left_open_shows_the_newer_one_and_says_so(visit, store,
     app.run()
     assert "There is a newer list. This page now shows it." in said(app)
     assert "Week 2: help these 3 of 12 patients" in said(app).replace("*", "")
+    studies.undo_report(store, clinic, 1)
+    app.run()
+    assert "The owner undid the last report" in said(app)
+    assert "Week 1: help these 3 of 12 patients" in said(app).replace("*", "")

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from clinic_page import make
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
@@ -103,3 +104,9 @@ def come_in(monkeypatch):
         monkeypatch.setattr(guards, "_handshake", lambda: (sent, "192.0.2.7"))
 
     return bring
+
+
+@pytest.fixture
+def clinic(store):
+    """A clinic's study: a list of three, no first round."""
+    return make(store)

@@ -1,14 +1,9 @@
 """Reports and corrections by file on the pages of a study."""
 
 import pytest
-from test_app_owner import click, keys, make, open_tab, said
+from clinic_page import click, keys, open_tab, said
 
 from dopl_core import studies
-
-
-@pytest.fixture
-def clinic(store):
-    return make(store)
 
 
 def upload(visit, clinic, content, week=1):

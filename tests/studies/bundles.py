@@ -1,7 +1,9 @@
 """The files of bundles and of other zips; how a bundle is refused, and what is left of it."""
 
+import csv
 import io
 import zipfile
+from collections.abc import Callable
 
 import sqlalchemy as sa
 from PIL import Image
@@ -14,6 +16,7 @@ from dopl_core.studies.store import tables
 OURS = (CsvError, StudyError, LogError, ReplayError, BadEnvironmentError)
 
 Members = dict[str, bytes]
+Edit = Callable[[list[dict[str, str]]], None]  # of the rows of a file
 
 
 def files(content: bytes) -> Members:
@@ -29,6 +32,19 @@ def zipped(members: Members, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()
+
+
+def edited(content: bytes, name: str, edit: Edit) -> bytes:
+    """A bundle with one of its CSV files changed."""
+    members = files(content)
+    rows = list(csv.DictReader(io.StringIO(members[name].decode(), newline="")))
+    columns = list(rows[0])
+    edit(rows)
+    buffer = io.StringIO(newline="")
+    writer = csv.DictWriter(buffer, columns)
+    writer.writeheader()
+    writer.writerows(rows)
+    return zipped(members | {name: buffer.getvalue().encode()})
 
 
 def picture(kind: str = "JPEG", size: tuple[int, int] = (640, 480), **options: object) -> bytes:

@@ -143,3 +143,14 @@ def report_from(
             here += rng.choice((-1, 1))
         after[arm] = labels[min(max(here, 0), len(labels) - 1)]
     studies.observe(store, study, after, helped=helped)
+
+
+def played(store: Store, clock: Clock, config: studies.StudyConfig, clicks: int = 60) -> str:
+    """A study with answers of three sittings, by people with difficult names."""
+    study = studies.create_study(store, config)
+    names = ("Ann", "=Bob()", "'Cy\n, Dr.")
+    labels = [state.label for state in config.states]
+    for part in range(3):
+        play(store, study, clicks // 3, people=names, seed=part, clock=clock, states=labels)
+        clock.wait(4000)  # leases run out, sessions end
+    return study

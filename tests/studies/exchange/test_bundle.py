@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 
 import pytest
-from bundles import files, zipped
-from playing import STATES, Clock, clinic, cpap, digest, play
+from bundles import Edit, edited, files, zipped
+from playing import STATES, Clock, clinic, cpap, digest, play, played
 
 from dopl_core import studies
 from dopl_core.studies import Ask, CsvError, Store, StudyError
@@ -36,16 +36,6 @@ def nasty(**rules: object) -> studies.StudyConfig:
     small = {"title": "=cmd|'/c calc'!A1", "budget": 5, "horizon": 2, "confidence": "paper"}
     small |= {"engine": "lagrangian", "ties_allowed": True, "question": 'Wer, "wer"?\nWer?'}
     return studies.from_roster(arms, NASTY[:3], **(small | rules))
-
-
-def played(store: Store, clock: Clock, config: studies.StudyConfig, clicks: int = 60) -> str:
-    study = studies.create_study(store, config)
-    names = ("Ann", "=Bob()", "'Cy\n, Dr.")
-    labels = [state.label for state in config.states]
-    for part in range(3):
-        play(store, study, clicks // 3, people=names, seed=part, clock=clock, states=labels)
-        clock.wait(4000)  # leases run out, sessions end
-    return study
 
 
 @pytest.mark.parametrize("make", [cpap, clinic, nasty])
@@ -190,21 +180,6 @@ def test_other_processes_see_the_changes_of_another_version_too(store: Store) ->
         assert studies.coming_config(other, study).question == question
         studies.delete_study(store, study)
         studies.import_bundle(store, first)
-
-
-Edit = Callable[[list[dict[str, str]]], None]
-
-
-def edited(content: bytes, name: str, edit: Edit) -> bytes:
-    members = files(content)
-    rows = list(csv.DictReader(io.StringIO(members[name].decode(), newline="")))
-    columns = list(rows[0])
-    edit(rows)
-    buffer = io.StringIO(newline="")
-    writer = csv.DictWriter(buffer, columns)
-    writer.writeheader()
-    writer.writerows(rows)
-    return zipped(members | {name: buffer.getvalue().encode()})
 
 
 def cell(row: int, column: str, text: str) -> Edit:

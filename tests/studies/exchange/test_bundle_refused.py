@@ -2,44 +2,18 @@
 
 import csv
 import io
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bundles import files, zipped
-from playing import STATES, Clock, clinic, play
+from bundles import edited, files, zipped
+from playing import STATES, Clock, clinic, played
 
 from dopl_core import studies
 from dopl_core.studies import CsvError, Store
 from dopl_core.studies.exchange import bundle
 from dopl_core.studies.model.errors import ReplayError
 from dopl_core.studies.replay.replay import replay
-
-
-def played(store: Store, clock: Clock, config: studies.StudyConfig, clicks: int = 60) -> str:
-    study = studies.create_study(store, config)
-    names = ("Ann", "=Bob()", "'Cy\n, Dr.")
-    labels = [state.label for state in config.states]
-    for part in range(3):
-        play(store, study, clicks // 3, people=names, seed=part, clock=clock, states=labels)
-        clock.wait(4000)  # leases run out, sessions end
-    return study
-
-
-Edit = Callable[[list[dict[str, str]]], None]
-
-
-def edited(content: bytes, name: str, edit: Edit) -> bytes:
-    members = files(content)
-    rows = list(csv.DictReader(io.StringIO(members[name].decode(), newline="")))
-    columns = list(rows[0])
-    edit(rows)
-    buffer = io.StringIO(newline="")
-    writer = csv.DictWriter(buffer, columns)
-    writer.writeheader()
-    writer.writerows(rows)
-    return zipped(members | {name: buffer.getvalue().encode()})
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ def offer_right_after(study: Study) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="last-report"):
         if last is not None and last.is_recent and study.status != "closed":
             word = plain(study.config.epoch_word)
-            st.caption(f"You reported {word} {last.week} {last.when}.", width="content")
+            st.caption(f"You sent the report of {word} {last.week} {last.when}.", width="content")
             _popover(study, last, "Undo this report", "now")
 
 

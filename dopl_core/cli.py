@@ -30,6 +30,10 @@ def main(argv: list[str] | None = None) -> None:
         commands.error(f"unrecognized arguments: {' '.join(more)}")
     try:
         run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `dopl list STUDY | head` has read enough; the rest goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except (ValueError, OSError) as error:
         sys.exit(f"dopl: {printable(str(error))}")
     except KeyboardInterrupt:

@@ -109,6 +109,16 @@ def test_what_is_wrong_is_said_without_moving_the_cursor(started):
     assert ended.value.code == 'dopl: there is no study " [2Jno-such"'
 
 
+def test_a_reader_who_has_read_enough_is_no_error(started, monkeypatch, tmp_path):
+    """As in `dopl studies | head -1`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as closed, pytest.raises(SystemExit) as ended:
+        monkeypatch.setattr(sys, "stdout", closed)
+        cli.main(["key"])
+    assert ended.value.code == 1
+
+
 @pytest.mark.long
 def test_the_app_ended_by_a_signal_leaves_nothing_running(tmp_path):
     server = Server(tmp_path)

@@ -109,13 +109,14 @@ def test_what_is_wrong_is_said_without_moving_the_cursor(started):
     assert ended.value.code == 'dopl: there is no study " [2Jno-such"'
 
 
-def test_a_reader_who_has_read_enough_is_no_error(started, monkeypatch, tmp_path):
+def test_a_reader_who_has_read_enough_is_no_error(started, monkeypatch):
     """As in `dopl studies | head -1`."""
     reading, writing = os.pipe()
     os.close(reading)
-    with open(writing, "w") as closed, pytest.raises(SystemExit) as ended:
+    with open(writing, "w") as closed:
         monkeypatch.setattr(sys, "stdout", closed)
-        cli.main(["key"])
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["key"])
     assert ended.value.code == 1
 
 

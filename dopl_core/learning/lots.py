@@ -16,7 +16,7 @@ def exchange(
     rng: np.random.Generator,
     codes: IntArray | None = None,
 ) -> tuple[IntArray, IntArray]:
-    """Who of `listed` waits, and who of `others` gets their places: so many of each, in order.
+    """Who of `listed` waits, and who of `others` gets their places: `count` of each, in order.
 
     Fewer, if there are not as many others. All who are listed are as likely to wait, and all others
     to be drawn.

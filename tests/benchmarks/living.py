@@ -3,8 +3,8 @@
 Fifty weeks with a start (as in learning.py). Alive: 5 % of the states are not reported, 10 % of the
 list is not reached, and a quarter of the arms is replaced by newcomers whose moves are drawn as
 those of the arm they replace. Reward between chance (0) and the paper's oracle (1), which knows
-everything; alive, their help does not reach the same arms in the same weeks (help that does not
-reach anybody is lost whoever chose it), and once more with those whose help always does.
+everything. Alive, help fails to reach the same arms in the same weeks for every learner. The table
+also compares with an oracle and chance whose help always reaches people.
 DOPL_SEEDS sets how many seeds (12).
 """
 

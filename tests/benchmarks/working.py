@@ -32,7 +32,7 @@ class Run(NamedTuple):
     """One clinic: what the page claims in each week [w] from FIRST_CLAIM_WEEK on, and whether
     intervals hold the truth.
 
-    signs: 1 where help is said to work, -1 where it is said to do harm
+    signs: 1 where the page claims that help works, -1 where it claims harm
     held: what an interval is of -> whether it does, or in which share of the states
     sure, right: [B] chances that those on the list belong there, and whether they do
     reward: of all people, the mean of the weeks

@@ -25,7 +25,7 @@ from dopl_core.studies.operate.known_effects import KnownEffect, better_states, 
 
 LEVEL = 0.9  # of intervals
 # Owners look every week, so errors accumulate over repeated looks. A claim needs 8 weeks, an effect
-# within people and weeks of so many standard errors, and a posterior of at least 90 % under a
+# within people and weeks of CLAIM_ERRORS standard errors, and a posterior of at least 90 % under a
 # sceptical prior. Early weeks need more: the boundary of O'Brien and Fleming (1979) for half a year
 # of weekly looks, which a random walk crosses in 4.5 %. Wrong claims: bench working.
 CLAIM_ERRORS, SCEPTICAL_PROBABILITY, FIRST_CLAIM_WEEK, LOOKS = 1.9, 0.90, 8, 26
@@ -384,5 +384,5 @@ def proven_sign(effect: Estimate, sceptical: Estimate, weeks: int) -> int:
 
 
 def claim_probability(weeks: int) -> float:
-    """The probability within people and weeks that a claim needs after so many reported weeks."""
+    """The probability within people and weeks that a claim needs after `weeks` reports."""
     return float(ndtr(CLAIM_ERRORS * np.sqrt(LOOKS / min(weeks, LOOKS))))

@@ -43,7 +43,7 @@ def test_an_explanation_counts_what_was_observed_and_answered(sqlite_store: Stor
 
 
 def test_the_answers_since_the_last_plan_change_places_or_do_not(sqlite_store: Store) -> None:
-    """Without answers nothing is said; a week whose answers turn everything round changes most."""
+    """No sentence without answers; answers that reverse everything change most places."""
     rules = {"budget": 4, "horizon": 1, "answers": 40, "hide_state": False}
     study = studies.create_study(sqlite_store, cohort(12, STATES, 5, **rules))
     assert studies.read_lists(sqlite_store, study)[0].by_answers is None

@@ -22,8 +22,8 @@ if memory := folder_in_memory():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are cores: browsers, servers and databases are often waited for."""
-    return len(os.sched_getaffinity(0)) + 2
+    """One more than there are cores: browsers, servers and databases are often waited for."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.fixture(scope="session")

@@ -134,3 +134,8 @@ def test_the_other_names_work_together() -> None:
 def test_importing_the_package_is_cheap_and_sets_the_threads_before_numpy() -> None:
     code = "import dopl_core, os, sys; print('numpy' in sys.modules, os.environ['OMP_NUM_THREADS'])"
     assert run(code) == "False 1"
+
+
+def test_a_command_imports_nothing_that_takes_long_and_is_seldom_needed() -> None:
+    loaded = run("import dopl_core.cli as cli, sys; cli.parser(); print(*sys.modules)").split()
+    assert {"scipy.stats", "matplotlib", "streamlit", "pandas", "alembic"}.isdisjoint(loaded)

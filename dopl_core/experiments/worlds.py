@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from dopl_core import environments
 from dopl_core.learning.bandit import Bandit, FloatArray, IntArray
@@ -99,7 +99,7 @@ def covariates(n_arms: int, seed: int) -> tuple[Columns, FloatArray]:
     powers = np.arange(WEEKS)[:, None] ** np.array([1.0, 2.0, 3.0])
     powers = (powers - powers.mean(axis=0)) / powers.std(axis=0)
     season = np.einsum("tp,sap->tsa", powers, rng.normal(0, 0.15, (2, 2, 3)))
-    up = norm.cdf(np.einsum("nd,sad->nsa", x, coefficients) + own + season[:, None])
+    up = ndtr(np.einsum("nd,sad->nsa", x, coefficients) + own + season[:, None])
     columns = (
         *(Column(f"normal {i + 1}", "number", normal[:, i]) for i in range(2)),
         category("coin", [str(side) for side in coin]),

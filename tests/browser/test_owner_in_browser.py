@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -67,9 +68,14 @@ def test_a_clinic_runs_four_weeks_from_its_own_file_to_a_printed_list(
     page.get_by_role("button", name="Add this person").click()
     expect(page.get_by_text("part from the next list on")).to_be_visible()
     page.get_by_text("A person leaves").click()
-    pick(page, "Who leaves?", f"{others[1]} (")
-    page.keyboard.press("Escape")
-    page.get_by_role("button", name="Remove from the study").click()
+    leave = page.get_by_role("button", name="Remove from the study")
+    for _ in range(3):  # a page that is still being drawn after the last click forgets the choice
+        pick(page, "Who leaves?", f"{others[1]} (")
+        page.keyboard.press("Escape")
+        with suppress(AssertionError):
+            expect(leave).to_be_enabled(timeout=5_000)
+            break
+    leave.click()
     expect(page.get_by_text("will not be on any list from now on")).to_be_visible()
     open_tab(page, "Settings")
     page.get_by_role("spinbutton", name="How many can be helped").fill("2")

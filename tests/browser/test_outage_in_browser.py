@@ -14,6 +14,8 @@ from dopl_core import studies
 from dopl_core.studies import access
 from dopl_core.studies.store import time_limits
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module", params=[SQLite, PostgreSQL])
 def server_outside(request, tmp_path_factory):
@@ -74,7 +76,6 @@ def test_an_answer_that_was_not_saved_can_be_given_again(page, outside):
     assert answers(outside) == ["left", "right"]
 
 
-@pytest.mark.long
 def test_a_click_on_a_locked_study_is_answered_in_words_within_five_seconds(outside):
     """With the limits that servers have. A busy machine may take longer, but not three times."""
     visit, query = Visit(outside.port), outside.link.partition("?")[2]

@@ -139,6 +139,7 @@ def test_a_second_tab_cannot_report_the_same_week_again(page, browser, server, s
     other.context.close()
 
 
+@pytest.mark.long
 def test_text_from_an_owners_file_is_never_rendered_or_fetched(page, server, store):
     nasty = "![x](https://evil.example/a.png) <img src=x onerror=alert(1)> **b** [l](https://evil.example)"
     requests: list[str] = []
@@ -172,7 +173,8 @@ def test_text_from_an_owners_file_is_never_rendered_or_fetched(page, server, sto
     assert not [url for url in requests if not url.startswith((server.url, "data:", "blob:"))]
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_the_owners_page(browser, server, store, scheme):
     page = browser.new_context(color_scheme=scheme).new_page()
     page.goto(f"{server.url}/studies?study={small_study(store)}")

@@ -23,6 +23,7 @@ def test_an_error_in_a_roster_names_its_row(page, server, tmp_path):
     expect(page.get_by_role("button", name="Create the study")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_an_exported_study_is_the_same_after_import(page, server, store, tmp_path):
     study = studies.create_study(store, studies.from_environment("cpap", practice=False))
     open_duels(page, server, study)
@@ -62,6 +63,7 @@ def test_an_exported_study_is_the_same_after_import(page, server, store, tmp_pat
     expect_answers(page, 3)
 
 
+@pytest.mark.long
 def test_a_simulation_runs_in_the_background_and_its_csv_can_be_downloaded(page, server):
     page.goto(f"{server.url}/simulate")
     page.get_by_role("spinbutton", name="Episodes (plans)").fill("6")
@@ -170,6 +172,7 @@ def test_insights_have_findings_as_titles(page, server, store, study):
     expect(page.get_by_text("Estimated next states, without and with help")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_rehearsal_fills_a_copy_and_does_not_change_the_study(page, server, store, study):
     page.goto(f"{server.url}/studies?study={study}")
     page.get_by_role("tab", name="Rehearse").click()

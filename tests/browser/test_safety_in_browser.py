@@ -136,6 +136,7 @@ def test_the_first_request_to_a_fresh_server_runs_the_navigation(page, tmp_path)
         server.kill()
 
 
+@pytest.mark.long
 def test_nothing_in_a_roster_is_rendered_or_fetched(page, server, store):
     requests = []
     page.on("request", lambda request: requests.append(request.url))
@@ -178,6 +179,7 @@ def test_photos_on_the_web_are_not_fetched(page, server, store):
     assert not [url for url in requests if "evil.example" in url]
 
 
+@pytest.mark.long
 def test_charts_are_drawn_with_any_names_of_states(page, server, store):
     names = ["Low\u2028often", "High\u2029", "label"]
     arms = [Arm(f"p{n}", f"P{n}\u2028", f"g{n % 2}\u2028", names[n % 3]) for n in range(6)]

@@ -35,7 +35,10 @@ def main(argv: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except (ValueError, OSError) as error:
-        sys.exit(f"dopl: {printable(str(error))}")
+        words = str(error)
+        if isinstance(error, OSError) and error.filename:
+            words = f"{error.filename}: {error.strerror}"
+        sys.exit(f"dopl: {printable(words)}")
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -109,6 +109,12 @@ def test_what_is_wrong_is_said_without_moving_the_cursor(started):
     assert ended.value.code == 'dopl: there is no study " [2Jno-such"'
 
 
+def test_a_file_that_is_not_there_is_named_in_plain_words(started):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["new", "roster.csv", "--states", "Low,High", "--budget", "2", "--title", "C"])
+    assert ended.value.code == "dopl: roster.csv: No such file or directory"
+
+
 def test_a_reader_who_has_read_enough_is_no_error(started, monkeypatch):
     """As in `dopl studies | head -1`."""
     reading, writing = os.pipe()

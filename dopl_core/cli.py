@@ -116,12 +116,12 @@ def bench(args: argparse.Namespace) -> None:
 
 
 def _benchmarks(words: list[str], known: list[str]) -> list[tuple[str, list[str]]]:
-    """Benchmarks and what is given to each: `answers` takes a folder."""
+    """Benchmarks and what is given to each: `answers` and `reliability` take a folder."""
     found: list[tuple[str, list[str]]] = []
     for word in words:
         if word in known:
             found.append((word, []))
-        elif found and found[-1][0] == "answers" and not found[-1][1]:
+        elif found and found[-1][0] in ("answers", "reliability") and not found[-1][1]:
             found[-1][1].append(word)
         else:
             raise ValueError(f'benchmark "{word}" is not one of {", ".join(known)}')

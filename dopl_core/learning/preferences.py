@@ -10,6 +10,7 @@ from dopl_core.learning import large_strengths, spreads, strengths
 from dopl_core.learning.bandit import FloatArray, IntArray
 from dopl_core.learning.counts import Counts
 from dopl_core.learning.dynamics import hoeffding
+from dopl_core.learning.reliability import scale_separation as scale_separation  # fixed name
 from dopl_core.learning.streams import Stream, generator
 
 LIPSCHITZ = 1.3  # Lemma 4's L
@@ -217,49 +218,3 @@ def calibrated_strengths(
     counts.add(np.asarray(winners, dtype=np.int64), np.asarray(losers, dtype=np.int64))
     belief = calibrated(counts, n_states, None)
     return belief.mean, belief.sd
-
-
-DRAWN_IN = 0.3  # of a win: how far `scale_separation` draws scores in from all or nothing
-
-
-def scale_separation(winners: IntArray, losers: IntArray, n_items: int) -> float:
-    """Scale separation reliability (SSR) of answers: the share of the variance that is not error.
-
-    Bradley-Terry strengths by maximum likelihood, with the score of each item drawn in: of n duels
-    with `score` wins it has eps + (n - 2 eps) / n * score, so that nobody is infinitely good.
-    Standard errors come from the diagonal of the Fisher information. Items without duels are left
-    out. 0 where all strengths are equal.
-    winners, losers: items from 0 to n_items - 1, one of each a duel
-    """
-    counts = Counts(n_items)
-    counts.add(np.asarray(winners, dtype=np.int64), np.asarray(losers, dtype=np.int64))
-    wins, duels = counts.wins(), counts.compared()
-    there = duels > 0
-    if there.sum() < 2:
-        raise ValueError("reliability needs duels between at least two items")
-    C, n = (wins + wins.T)[np.ix_(there, there)], duels[there]
-    score = DRAWN_IN + (n - 2 * DRAWN_IN) / n * wins.sum(axis=1)[there]
-    theta = _maximum_likelihood(C, score)
-    F = win_chances(theta[:, None])
-    variance = 1 / (C * F * (1 - F)).sum(axis=1)
-    spread = float(theta.var(ddof=1))
-    return 1 - float(variance.mean()) / spread if spread > 0 else 0.0
-
-
-def _maximum_likelihood(C: FloatArray, score: FloatArray) -> FloatArray:
-    """Strengths [n], mean 0, at which items with duels C [n, n] are expected to have the scores."""
-    theta = np.zeros(len(score))
-    for _ in range(200):
-        F = win_chances(theta[:, None])
-        weight = C * F * (1 - F)
-        gradient = score - (C * F).sum(axis=1)
-        # Scores that are drawn in do not quite sum to the duels: the rest changes the level only.
-        gradient -= gradient.sum() * weight.sum(axis=1) / weight.sum()
-        curvature = np.diag(weight.sum(axis=1)) - weight
-        # Levels of parts that no duel connects are free: a small ridge keeps them where they are.
-        curvature += 1e-9 * weight.sum(axis=1).max() * np.eye(len(theta))
-        step = np.linalg.solve(curvature, gradient)
-        theta = theta + step * min(1.0, 1.5 / max(float(np.ptp(step)), 1e-12))
-        if np.abs(step).max() < 1e-8:
-            break
-    return theta - theta.mean()

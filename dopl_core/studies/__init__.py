@@ -33,6 +33,7 @@ threads and processes at once. Nothing here knows of a web page.
     replay_bundle(path or bytes), replay_study(store, study)     # compute again and compare
     answers, plans, annotators, participants, beliefs, transitions      # tables as data frames
     assessment, assessment_text, chart_text, effect_of_help, forecast      # what the data says
+    reliability, reliability_text                         # whether people can stop answering
     access                                                # keys, sessions and invitations
 
 Episodes (plans) count from 1; epochs of an episode and duels of an epoch count from 0. A wrong
@@ -196,6 +197,8 @@ if TYPE_CHECKING:
         chart_text,
         effect_of_help,
         forecast,
+        reliability,
+        reliability_text,
         sharing_cost,
     )
     from dopl_core.studies.operate.planner_process import Planner
@@ -208,6 +211,8 @@ _ANALYSIS = (
     "chart_text",
     "effect_of_help",
     "forecast",
+    "reliability",
+    "reliability_text",
     "sharing_cost",
 )
 

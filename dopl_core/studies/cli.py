@@ -30,6 +30,7 @@ def add(command: Adder) -> None:
     option("--without-names", "--pseudonyms", action="store_true", help="nobody is named in it")
     option("--keep", action="extend", nargs="+", default=[], metavar="COLUMN", help="leave it in")
     command("import", import_).add_argument("bundle", type=Path, metavar="FILE")
+    _of_study(command("enough", enough))
     sub = command("replay", replay)
     sub.add_argument("what", metavar="FILE|STUDY", help="a bundle, or the id of a study")
     sub.add_argument("--seal", metavar="TEXT", help="check that the log contains this seal")
@@ -232,6 +233,14 @@ def doctor(args: argparse.Namespace) -> None:
     failed = sum(check.failed for check in checks)
     say(f"{failed} of {len(checks)} checks failed." if failed else "All checks passed.")
     sys.exit(1 if failed else 0)
+
+
+def enough(args: argparse.Namespace) -> None:
+    """Say whether the answers are reliable enough; exit code 0 if so, 1 if not."""
+    found = studies.reliability.measure_enough(studies.open_store(), args.study)
+    text = studies.reliability_text.finding(found)
+    say(f"{text.title}. {text.note}".strip())
+    sys.exit(0 if found.is_enough else 1)
 
 
 def export(args: argparse.Namespace) -> None:

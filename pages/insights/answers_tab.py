@@ -5,7 +5,14 @@ import pandas as pd
 import streamlit as st
 
 from dopl_core import studies
-from dopl_core.studies import Learner, Study, chart_text, printable
+from dopl_core.studies import (
+    Learner,
+    Study,
+    chart_text,
+    printable,
+    reliability,
+    reliability_text,
+)
 from pages.insights.finding_box import finding_box, show_chart, show_table
 from pages.shared import charts
 from pages.shared.backend import store
@@ -32,6 +39,7 @@ def show(study: Study, learner: Learner) -> None:
         st.caption(plain(note))
     counted = learnt[~learnt.annotator.isin(excluded)]
     if len(counted):
+        reliability_chart(study, learner, answers)
         time_charts(study, counted)
         sides_chart(study, counted)
         agreement(study, answers[~answers.annotator.isin(excluded)])
@@ -42,6 +50,34 @@ def show(study: Study, learner: Learner) -> None:
         st.caption(plain(warning))
     show_table(chart_text.annotators_finding(annotators, weights, excluded), "people", study)
     exclusion_form(study, list(dict.fromkeys([*annotators.annotator, *past])), excluded)
+
+
+def reliability_chart(study: Study, learner: Learner, answers: pd.DataFrame) -> None:
+    """Whether people can stop answering: reliability now and with more answers."""
+    enough = _measure_enough(study.id, studies.last_event(store(), study.id), learner, answers)
+    finding = reliability_text.finding(enough)
+    strong, ink = charts.colours()["strong"], charts.colours()["ink"]
+    base = alt.Chart(finding.data, height=160)
+    number = alt.X("answers:Q", axis=_WHOLE_NUMBERS, scale=alt.Scale(zero=False, nice=False))
+    scale = alt.Scale(domain=[0, 1], clamp=True)
+    line = base.mark_line(color=strong, point={"size": 90, "filled": True}).encode(
+        number, alt.Y("reliability:Q", scale=scale)
+    )
+    interval = base.mark_rule(aria=False, size=3, color=strong).encode(
+        number, alt.Y("low:Q", scale=scale, title="reliability"), alt.Y2("high:Q")
+    )
+    bar = base.mark_rule(aria=False, strokeDash=[4, 4], color=ink, opacity=0.5).encode(
+        y=alt.datum(reliability.ENOUGH)
+    )
+    show_chart(finding, "reliability", study, bar + interval + line)
+
+
+@st.cache_data(max_entries=16, show_spinner="Calculating ...")
+def _measure_enough(
+    study: str, event: int, _learner: Learner, _answers: pd.DataFrame
+) -> reliability.Enough:
+    """Measured once after each event of the study."""
+    return reliability.measure_enough(store(), study, _learner, _answers)
 
 
 def time_charts(study: Study, answers: pd.DataFrame) -> None:

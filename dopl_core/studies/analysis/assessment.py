@@ -119,16 +119,16 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
     gains = effect_of_help.gains(draws)
     coming: Forecast | None = None
     places: list[Place] = []
-    places_changed: float | None = None
+    changed: float | None = None
     answers_changed: AnswersChanged | None = None
     seen = effect_of_help.seen_both_ways(visits).any()  # no figure without observations
     if epoch is not None and learner.has_posterior and seen:
         states = epoch.states
-        likely = _likely_states(learner, states, moves)
+        likely = likely_state(learner, states, moves)
         coming = _forecast(learner, forecast.under_both_priors(draws, sceptical), likely, rng)
         if learner.present.sum() <= MOST_PEOPLE:
             places = _places(config, learner, draws, (states, likely), moves[-1], rng)
-            places_changed = _places_changed(learner, (states, likely), moves[-1], rng)
+            changed = places_changed(learner, (states, likely), moves[-1], rng)
             if config.ordered:
                 answers_changed = _answers_changed(learner, states, moves[-1])
     return Assessment(
@@ -142,7 +142,7 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
         targeting_gain=effect_of_help.targeting_gain(gains[:, : weeks.states.shape[1]], weeks),
         forecast=coming,
         places=places,
-        places_changed=places_changed,
+        places_changed=changed,
         answers_changed=answers_changed,
     )
 
@@ -152,7 +152,7 @@ def _draw_count(visits: IntArray) -> int:
     return int(np.clip(4_000_000 // visits.size, 20, 600))
 
 
-def _likely_states(learner: Learner, states: IntArray, moves: Sequence[Epoch]) -> IntArray:
+def likely_state(learner: Learner, states: IntArray, moves: Sequence[Epoch]) -> IntArray:
     """The states [N], with unknown ones replaced by the most likely state."""
     chances = likely_states(states, moves[:-1], learner.present, learner.known_dynamics().mean)
     if chances is None:
@@ -212,20 +212,25 @@ def _places(
     return sorted(places, key=lambda place: (place.by_lot, -place.probability))
 
 
-def _places_changed(
+def places_changed(
     learner: Learner,
     states: tuple[IntArray, IntArray],
     listed: Epoch,
     rng: np.random.Generator,
+    more: int = MORE_ANSWERS,
 ) -> float | None:
-    """How many places MORE_ANSWERS to the most informative duels would change, on average."""
+    """How many places `more` answers to the most informative duels would change, on average.
+
+    states: as they are known, and with the most likely state where unknown
+    """
     too_many = learner.n_arms * learner.n_states > MOST_EXACT
     if too_many or len(listed.drawn) >= learner.budget:
         return None
     known, likely = states
-    duels = learner.telling_duels(known, MORE_ANSWERS, rng)
-    if len(duels) < MORE_ANSWERS or learner.dynamics is None:
+    duels = learner.telling_duels(known, more, rng)
+    if not len(duels) or learner.dynamics is None:
         return None
+    duels = np.resize(duels, (more, duels.shape[1]))  # if there are fewer pairs, some come again
     belief, here = learner.belief(), np.flatnonzero(learner.present)
     assert belief.covariance is not None  # noqa: S101
     pairs = duels[:, ::2] * learner.n_states + duels[:, 1::2]

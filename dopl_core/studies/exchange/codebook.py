@@ -96,6 +96,15 @@ COLUMNS = {
         "changed": "on if the owner put them on the list, off if the owner took them off it.",
         "because": "The owner's reason for that.",
     },
+    "reliability.csv": {
+        "measure": "scale_separation (SSR: the share of the differences between people that is "
+        "not chance), split_half (the correlation of two halves of the annotators), or infit (how "
+        "well an annotator's answers fit those of all; 1 is as expected).",
+        "annotator": "Whose infit it is; as in duels.csv.",
+        "value": "Its value; there are no rows with fewer than 30 answers with a winner.",
+        "low": "The lower end of its 95 % interval.",
+        "high": "The upper end of its 95 % interval.",
+    },
 }
 
 

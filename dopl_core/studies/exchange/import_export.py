@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from dopl_core.learning.learner import Learner
-from dopl_core.studies.exchange import bundle, codebook, import_writer
+from dopl_core.studies.exchange import bundle, codebook, import_writer, reliability_csv
 from dopl_core.studies.exchange import seal as seals
 from dopl_core.studies.exchange.names_removed import without_names as removed
 from dopl_core.studies.exchange.rows import check_duels, check_rows
@@ -36,7 +36,9 @@ def export_bundle(
     if without_names:
         log = removed(log, keep)
     lists = safe_csv.write(help_lists.EVERY_LIST, help_lists.every_list(log))
-    return bundle.write(log, {"lists.csv": lists, "codebook.md": codebook.text()})
+    reliable = safe_csv.write(reliability_csv.COLUMNS, reliability_csv.rows(log))
+    texts = {"lists.csv": lists, "reliability.csv": reliable, "codebook.md": codebook.text()}
+    return bundle.write(log, texts)
 
 
 @slowly()

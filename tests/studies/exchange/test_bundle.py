@@ -102,6 +102,7 @@ def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -
         "events.csv",
         "arrays.npz",
         "lists.csv",
+        "reliability.csv",
         "codebook.md",
     ]
     assert members["duels.csv"].splitlines()[0].decode() == (

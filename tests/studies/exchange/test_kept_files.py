@@ -110,5 +110,5 @@ def test_what_a_bundle_of_version_3_holds_is_what_is_exported_again(sqlite_store
         tables = [pd.read_csv(io.BytesIO(bundle.pop("lists.csv"))) for bundle in (old, now)]
         kept_columns = tables[0].columns.drop("why")  # later versions add columns at the end
         assert tables[0][kept_columns].equals(tables[1][kept_columns])
-        assert now.keys() - old.keys() == {"queue.csv"}
+        assert now.keys() - old.keys() == {"queue.csv", "reliability.csv"}
         assert {name for name in old if old[name] != now[name]} <= {"codebook.md"}

@@ -1,0 +1,82 @@
+"""What is said about the reliability of answers, on Insights and by `dopl enough`."""
+
+import math
+
+import pandas as pd
+
+from dopl_core.learning.reliability import ENOUGH, Measure
+from dopl_core.studies.analysis.chart_text import Finding, count
+from dopl_core.studies.analysis.reliability import MORE, Enough
+from dopl_core.studies.exchange.reliability_csv import MIN_ANSWERS, MIN_COMPARISONS, Reliability
+
+
+def finding(enough: Enough) -> Finding:
+    """The reliability now and with more answers: advice as the title, a point for each."""
+    if enough.found is None:
+        return Finding(advice(enough), pd.DataFrame(columns=["answers", "reliability"]))
+    found = enough.found
+    now, later = found.separation, [found.with_more(more) for more in MORE]
+    data = pd.DataFrame(
+        {
+            "answers": [found.answers, *(found.answers + more for more in MORE)],
+            "reliability": [now.value, *later],
+            "low": [now.low, *(math.nan for _ in MORE)],
+            "high": [now.high, *(math.nan for _ in MORE)],
+        }
+    ).round(3)
+    return Finding(advice(enough), data, " ".join((reliability_text(found), *places_text(enough))))
+
+
+def advice(enough: Enough) -> str:
+    """Whether people can stop answering, in one sentence."""
+    found = enough.found
+    if found is None:
+        missing = MIN_ANSWERS - enough.answers
+        return f"Too early to say how reliable the answers are: {count(missing, 'answer')} missing"
+    if found.is_enough:
+        return f"You can stop asking: the answers are reliable ({_number(found.separation.value)})"
+    if found.separation.value >= ENOUGH and found.comparisons < MIN_COMPARISONS:
+        each = f"{found.comparisons:.0f} of {MIN_COMPARISONS} comparisons a person"
+        return f"Go on asking: the answers look reliable, but there are only {each}"
+    if found.separation.value >= ENOUGH:
+        return "Go on asking: the answers look reliable, but that is not sure yet"
+    return f"Go on asking: the answers are not reliable yet ({_number(found.separation.value)})"
+
+
+def reliability_text(found: Reliability) -> str:
+    """The reliability now, what it means, and what more answers would bring."""
+    sentences = [
+        f"Scale separation reliability {_with_interval(found.separation)}: the share of the "
+        f"differences between people that is not chance; {ENOUGH} is usually enough.",
+        f"There are {count(found.answers, 'answer')} with a winner, about {found.comparisons:.0f} "
+        "comparisons a person.",
+    ]
+    more = [f"{_number(found.with_more(n))} with {n} more answers" for n in MORE]
+    if found.separation.value > 0:
+        sentences.append(f"Expect about {' and '.join(more)}.")
+    if not math.isnan(found.halves.value):
+        sentences.append(
+            f"Two halves of the annotators agree with a correlation of "
+            f"{_with_interval(found.halves)}."
+        )
+    return " ".join(sentences)
+
+
+def places_text(enough: Enough) -> list[str]:
+    """How many places of the list more answers would change."""
+    places = count(enough.places, "place")
+    return [
+        f"{more} more answers would change about {round(changed)} of the {places} on the list."
+        for more, changed in enough.changed.items()
+    ]
+
+
+def _with_interval(measure: Measure) -> str:
+    if math.isnan(measure.low):
+        return _number(measure.value)
+    value, low, high = map(_number, measure)
+    return f"{value} (95 % interval {low} to {high})"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", "\N{MINUS SIGN}")

@@ -1,0 +1,123 @@
+"""How reliable the answers of a study are: reliability.csv.
+
+Items are people in the state in which they were compared. Ties and skips have no winner and do not
+count here; neither do the answers of excluded annotators, nor those of before the study.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dopl_core.learning import reliability
+from dopl_core.learning.bandit import IntArray
+from dopl_core.learning.reliability import ENOUGH, Measure
+from dopl_core.studies.model.event_kinds import TRUST
+from dopl_core.studies.model.log_values import Impression
+from dopl_core.studies.model.study_log import StudyLog
+
+MIN_ANSWERS = 30  # with fewer, nothing is said
+MIN_COMPARISONS = 10  # of each person, on average: with fewer, reliability is often overstated
+
+COLUMNS = ("measure", "annotator", "value", "low", "high")
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How reliable answers are; with fewer than MIN_ANSWERS there is none.
+
+    answers, people: answers with a winner, and the people compared in them
+    separation: scale separation reliability (SSR);  halves: the split-half correlation
+    infit: of each annotator
+    """
+
+    answers: int
+    people: int
+    separation: Measure
+    halves: Measure
+    infit: dict[str, Measure]
+
+    @property
+    def comparisons(self) -> float:
+        """Of each person, on average."""
+        return 2 * self.answers / self.people
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether asking can stop: the answers are reliable, and surely so."""
+        low = self.separation.value if np.isnan(self.separation.low) else self.separation.low
+        return low >= ENOUGH and self.comparisons >= MIN_COMPARISONS
+
+    def with_more(self, more: int) -> float:
+        """The SSR that more answers of the same kind would bring."""
+        return reliability.with_more(self.separation.value, self.answers, more)
+
+
+Item = tuple[str | int, str | int]  # an arm and its state
+Answer = tuple[str, Item, Item, str | None]  # annotator, left, right, outcome
+
+
+class Judgements(NamedTuple):
+    """Answers with a winner: winners, losers and annotators [D], as numbers from 0.
+
+    names: of the annotators;  people: how many are compared
+    """
+
+    winners: IntArray
+    losers: IntArray
+    annotators: IntArray
+    names: list[str]
+    people: int
+
+
+def judgements(answers: Iterable[Answer], excluded: Collection[str] = ()) -> Judgements:
+    """The answers with a winner of all annotators but those excluded."""
+    items, names = dict[Item, int](), dict[str, int]()
+    rows = []
+    for annotator, left, right, outcome in answers:
+        if outcome in ("left", "right") and annotator not in excluded:
+            pair = [items.setdefault(one, len(items)) for one in (left, right)]
+            pair = pair if outcome == "left" else pair[::-1]
+            rows.append((*pair, names.setdefault(annotator, len(names))))
+    winners, losers, annotators = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    return Judgements(winners, losers, annotators, list(names), len({arm for arm, _ in items}))
+
+
+def of_impressions(impressions: Iterable[Impression]) -> Iterator[Answer]:
+    """The answers that the learner counts."""
+    for shown in impressions:
+        if shown.learnt:
+            yield shown.annotator, shown.sides[:2], shown.sides[2:], shown.outcome
+
+
+def measure(judged: Judgements) -> Reliability | None:
+    """The reliability of judgements; None if they are too few. The same every time."""
+    winners, losers, annotators, names, people = judged
+    if len(winners) < MIN_ANSWERS:
+        return None
+    rng = np.random.default_rng(len(winners))
+    items = int(max(winners.max(), losers.max())) + 1
+    fits = reliability.infit(winners, losers, annotators, rng)
+    return Reliability(
+        answers=len(winners),
+        people=people,
+        separation=reliability.separation_interval(winners, losers, items, rng),
+        halves=reliability.split_halves(winners, losers, annotators, rng, reliability.RESAMPLES),
+        infit=dict(zip(names, fits, strict=True)),
+    )
+
+
+def rows(log: StudyLog) -> list[tuple[str, str, float, float, float]]:
+    """The rows of reliability.csv; none where answers are too few."""
+    last = {event.annotator: event.kind for event in log.events if event.kind in TRUST}
+    excluded = [name for name, kind in last.items() if name and kind == "person_excluded"]
+    found = measure(judgements(of_impressions(log.impressions), excluded))
+    if found is None:
+        return []
+    measures = [("scale_separation", "", found.separation), ("split_half", "", found.halves)]
+    measures += [("infit", name, one) for name, one in found.infit.items()]
+    return [
+        (what, name, round(one.value, 4), round(one.low, 4), round(one.high, 4))
+        for what, name, one in measures
+    ]

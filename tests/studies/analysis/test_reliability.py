@@ -1,0 +1,90 @@
+"""Whether answers are enough: on Insights, by `dopl enough`, and in the export."""
+
+import csv
+import io
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from playing import clinic
+
+from dopl_core import cli, studies
+from dopl_core.learning.reliability import Measure
+from dopl_core.studies import Store, reliability, reliability_text
+from dopl_core.studies.exchange.reliability_csv import Reliability, of_impressions
+from dopl_core.studies.model.log_values import Impression
+
+GOOD = Reliability(200, 20, Measure(0.9, 0.85, 0.94), Measure(0.8, 0.7, 0.9), {"Ann": Measure(1.0)})
+ENOUGH = reliability.Enough(200, GOOD, 8, {50: 0.2, 200: 1.4})
+
+
+def shown(count: int, outcome: str = "left", annotator: str = "Ann") -> Iterator[Impression]:
+    for n in range(count):
+        sides = (n % 3, 0, n % 3 + 1, 1)
+        yield Impression((1, 0, n), "policy", sides, annotator, 1, outcome, n, n, None)
+
+
+def test_only_answers_with_a_winner_of_people_who_count_are_judged() -> None:
+    every = [*shown(4), *shown(3, "tie"), *shown(2, "skip"), *shown(5, annotator="Bob")]
+    judged = reliability.judgements(of_impressions(every), ["Bob"])
+    assert (judged.names, judged.people, judged.annotators.tolist()) == (["Ann"], 4, [0] * 4)
+    assert (judged.winners.tolist(), judged.losers.tolist()) == ([0, 2, 4, 0], [1, 3, 5, 1])
+    right = reliability.judgements(of_impressions(shown(1, "right")))
+    assert (right.winners.tolist(), right.losers.tolist()) == ([1], [0])
+
+
+def test_nothing_is_said_from_few_answers() -> None:
+    assert reliability.measure(reliability.judgements(of_impressions(shown(29)))) is None
+    assert reliability.measure(reliability.judgements(of_impressions(shown(30)))) is not None
+    few = reliability.Enough(29, None, 0, {})
+    assert not few.is_enough
+    assert reliability_text.advice(few).endswith("1 answer missing")
+    assert reliability_text.finding(few).data.empty
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "You can stop asking: the answers are reliable (0.90)"),
+        ({"separation": Measure(0.82, 0.7, 0.9)}, "but that is not sure yet"),
+        ({"separation": Measure(0.5, 0.3, 0.6)}, "not reliable yet (0.50)"),
+        ({"answers": 60}, "there are only 6 of 10 comparisons a person"),
+    ],
+)
+def test_the_advice_needs_reliability_certainty_and_ten_comparisons_a_person(
+    changes: dict[str, object], words: str
+) -> None:
+    enough = replace(ENOUGH, found=replace(GOOD, **changes))
+    assert words in reliability_text.advice(enough)
+    assert enough.is_enough == (not changes)
+
+
+def test_the_text_says_what_more_answers_would_bring_and_change() -> None:
+    text = reliability_text.finding(ENOUGH)
+    assert "reliability 0.90 (95 % interval 0.85 to 0.94)" in text.note
+    assert "about 0.92 with 50 more answers and 0.95 with 200 more answers" in text.note
+    assert "200 more answers would change about 1 of the 8 places on the list." in text.note
+    assert text.data.answers.tolist() == [200, 250, 400]
+
+
+def test_the_export_and_the_command_say_the_same(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = sqlite_store
+    study = studies.create_study(store, clinic(horizon=1, confidence="calibrated", answers=40))
+    studies.rehearse(store, study, annotators=2, answers=60)
+    enough = reliability.measure_enough(store, study)
+    assert enough.found is not None
+    content = studies.export_bundle(store, study)
+    with zipfile.ZipFile(io.BytesIO(content)) as bundle:
+        text = bundle.read("reliability.csv").decode()
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [row["measure"] for row in rows][:2] == ["scale_separation", "split_half"]
+    assert float(rows[0]["value"]) == pytest.approx(enough.found.separation.value, abs=1e-4)
+    assert {row["annotator"] for row in rows[2:]} == {"rehearsal 1", "rehearsal 2"}
+    monkeypatch.setattr(studies, "open_store", lambda: store)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["enough", study])
+    assert ended.value.code == (0 if enough.is_enough else 1)
+    assert reliability_text.advice(enough) in capsys.readouterr().out

@@ -10,6 +10,9 @@ armman: simulated and drawn, with two ratings, somebody excluded for a plan
 paper: CPAP with the paper's confidence, and practice
 
 The database has an owner's key and session, and links.
+
+maths7_clinic.zip: ordered states, columns and places by lot, with plans of version 7 of the maths;
+    a first sitting, a report that was undone, one that was corrected
 """
 
 import io
@@ -25,6 +28,8 @@ from playing import Clock, check_replay, digest, play
 
 from dopl_core import studies
 from dopl_core.studies import Store, access
+from dopl_core.studies.exchange import bundle
+from dopl_core.studies.model.event_kinds import body_of
 from dopl_core.studies.store import blobs
 
 KEPT = Path(__file__).resolve().parents[2] / "data" / "kept"
@@ -93,6 +98,19 @@ def test_a_bundle_of_every_version_is_imported_replays_and_goes_on(
     about = json.loads(files(now)["study.json"])
     assert about["schema"] == 4
     assert blobs.digest(studies.replay_bundle(now).state()) == digest(store, study)
+
+
+def test_a_study_planned_with_version_7_of_the_maths_is_imported_replays_and_goes_on(
+    sqlite_store: Store, clock: Clock
+) -> None:
+    kept = KEPT / "maths7_clinic.zip"
+    log = bundle.read(kept)
+    assert {body_of(event).maths for event in log.events if event.kind == "planned"} == {7}
+    study = studies.import_bundle(sqlite_store, kept)
+    assert digest(sqlite_store, study) == blobs.digest(studies.replay_bundle(kept).state())
+    clock.wait(10**7)
+    assert play(sqlite_store, study, 10, clock=clock) > 5
+    check_replay(sqlite_store, study)
 
 
 def test_what_a_bundle_of_version_3_holds_is_what_is_exported_again(sqlite_store: Store) -> None:

@@ -4,6 +4,9 @@ A mean and a width say how sure a single number is. Whether a list is worth more
 somebody belongs on it, depends on all of them at once: so whole truths are drawn, and counted.
 """
 
+from collections.abc import Callable
+from functools import cache, partial
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
@@ -34,10 +37,10 @@ def moves(
     likely, the less do moves that came by luck pass for what help does.
     """
     drawn, columns = [], with_selection(visits, columns)
-    for still, some in _patterns(visits, columns, count, rng, idle):
-        of = _row_of(still)
-        n = _merged(visits, of)
-        found = _explained(n, columns, still)
+    explained = cache(partial(_of_pattern, visits, columns))
+    for still, some in _patterns(explained, visits.shape[1], count, rng, idle):
+        of = _row_of(np.array(still))
+        n, found = explained(still)
         of_each = rng.multinomial(some, softmax([one.evidence for one in found]))
         for one, few in zip(found, of_each.tolist(), strict=True):
             if few:
@@ -71,31 +74,39 @@ def _explained(n: IntArray, columns: Columns | None, still: NDArray[np.bool_]) -
     return list(honest or found)
 
 
+Pattern = tuple[bool, ...]  # [S] whether help makes no difference in a state
+Explained = tuple[IntArray, list[Explanation]]
+
+
+def _of_pattern(visits: IntArray, columns: Columns | None, still: Pattern) -> Explained:
+    """Moves [n, r, s] by the rows of a pattern, and every explanation of them."""
+    n = _merged(visits, _row_of(np.array(still)))
+    return n, _explained(n, columns, np.array(still))
+
+
 def _patterns(
-    visits: IntArray,
-    columns: Columns | None,
+    explained: Callable[[Pattern], Explained],
+    n_states: int,
     count: int,
     rng: np.random.Generator,
     idle: float,
-) -> list[tuple[NDArray[np.bool_], int]]:
-    """Which states [S] help makes no difference in, and how many of the draws are of this kind.
+) -> list[tuple[Pattern, int]]:
+    """Patterns of states in which help makes no difference, and how many draws are of each.
 
     Of each state by itself, as likely as the moves make it; of many patterns the most common ones.
     """
-    S = visits.shape[1]
+    S, none = n_states, (False,) * n_states
     if not idle:
-        return [(np.zeros(S, dtype=bool), count)]
-    each = np.concatenate([np.zeros((1, S), dtype=bool), np.eye(S, dtype=bool)])
-    evidence = []
-    for still in each:
-        n = _merged(visits, _row_of(still))
-        found = _explained(n, columns, still)
-        evidence.append(logsumexp([one.evidence for one in found]))
+        return [(none, count)]
+    each = [none, *(tuple(alone) for alone in np.eye(S, dtype=bool).tolist())]
+    evidence = [logsumexp([one.evidence for one in explained(still)[1]]) for still in each]
     chance = expit(np.array(evidence[1:]) - evidence[0] + logit(idle))
     drawn, often = np.unique(rng.random((count, S)) < chance, axis=0, return_counts=True)
     most = np.argsort(-often, kind="stable")[:PATTERNS]
     share = rng.multinomial(count, often[most] / often[most].sum())
-    return [(drawn[at], int(some)) for at, some in zip(most, share, strict=True) if some]
+    return [
+        (tuple(drawn[at].tolist()), int(some)) for at, some in zip(most, share, strict=True) if some
+    ]
 
 
 def _row_of(still: NDArray[np.bool_]) -> IntArray:

@@ -6,7 +6,7 @@ moves in their own way, or every clinic is another one. Where help does nothing,
 move with the season: a rise, a fall or a wave.
 
 DOPL_RUNS: clinics of each kind (200);  DOPL_SEED: the first of their seeds (0);  DOPL_KINDS: some
-of the kinds, with commas between them (all).
+of the kinds, with commas between them (all);  DOPL_JOBS: processes (2).
 """
 
 import os
@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dopl_core import environments
@@ -49,9 +50,10 @@ def main() -> None:
     """Print how often the page is right."""
     runs, first = int(os.environ.get("DOPL_RUNS", "200")), int(os.environ.get("DOPL_SEED", "0"))
     print(f"working: {runs} clinics of {WEEKS} weeks each, T={TEMPERATURE:g}, one lot in eight")
+    jobs, seeds = int(os.environ.get("DOPL_JOBS", "2")), range(first, first + runs)
     for kind in os.environ.get("DOPL_KINDS", ",".join(KINDS)).split(","):
         words, bar = KINDS[kind]
-        show(words, bar, [clinic(kind, seed) for seed in range(first, first + runs)])
+        show(words, bar, Parallel(n_jobs=jobs)(delayed(clinic)(kind, seed) for seed in seeds))
 
 
 def show(words: str, bar: str, found: list[Run]) -> None:

@@ -17,6 +17,7 @@ from dopl_core.learning import (
     moves,
     pair_designs,
     preferences,
+    seasons,
 )
 from dopl_core.learning import columns as columns_of
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, Pays, check_choice, in_states
@@ -24,9 +25,9 @@ from dopl_core.learning.columns import Columns
 from dopl_core.learning.counts import Counts
 from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.estimates import Estimates, Rows
-from dopl_core.learning.learner import Learner
+from dopl_core.learning.learner import Learner, Moves
 from dopl_core.learning.pair_designs import DESIGNS
-from dopl_core.learning.planning import Engine, Plan, even_floors, plan
+from dopl_core.learning.planning import Engine, Plan, among_all, even_floors, plan
 from dopl_core.learning.preferences import Preferences
 from dopl_core.learning.state_arrays import pack, unpack
 from dopl_core.learning.streams import Stream, generator
@@ -66,6 +67,7 @@ class Dopl(Learner):
     """
 
     weigh_annotators = True
+    counts_episodes = True
 
     def __init__(
         self,
@@ -92,6 +94,7 @@ class Dopl(Learner):
         self.confidence, self.engine, self.pays, self.epsilon = confidence, engine, pays, epsilon
         self.reference, self.groups = reference, groups
         self.answers, self.ordered, self.columns = answers, ordered, columns
+        self.recent = seasons.nothing_yet(n_arms)
 
     _before: Preferences | None = None  # the strengths of the plan before
 
@@ -140,7 +143,7 @@ class Dopl(Learner):
             biases = start[1:].reshape(self.n_arms, -1)[here]
             start = np.concatenate([start[:1], biases.ravel()])
         made = plan(rewards[here], low[here], high[here], self.budget, start=start, **settings)
-        return _spread(made, here, self.n_arms)
+        return among_all(made, here, self.n_arms)
 
     def _limits(self, rewards: FloatArray, low: FloatArray, high: FloatArray) -> dict[str, Any]:
         """The floors and caps of the present arms; to even out, the floors are found here."""
@@ -165,12 +168,14 @@ class Dopl(Learner):
 
     def state(self) -> dict[str, NDArray[Any]]:
         beliefs = pack("preferences", self.preferences) | pack("dynamics", self.dynamics)
-        return super().state() | beliefs
+        recent = {"recent": self.recent.copy()} if self.ordered else {}
+        return super().state() | beliefs | recent
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         self.preferences = unpack(Preferences, "preferences", state)
         self.dynamics = unpack(Dynamics, "dynamics", state)
         super().restore(state)
+        self.recent = state.get("recent", seasons.nothing_yet(self.n_arms)).copy()
 
     def forget_plan(self) -> None:
         super().forget_plan()
@@ -208,7 +213,20 @@ class Dopl(Learner):
         if self.confidence == "paper":
             return dynamics.paper(self.visits, self.episode * self.horizon, self.epsilon)
         rng = generator(Stream.CLASSES, self.seed, self.episode)
-        return dynamics.calibrated(self.visits, self._known(), rng, ordered=self.ordered)
+        found = dynamics.calibrated(self.visits, self._known(), rng, ordered=self.ordered)
+        return seasons.in_season(found, self.visits, self.recent)
+
+    def count_moves(
+        self, states: IntArray, helped: IntArray, next_states: IntArray, times: int = 1
+    ) -> None:
+        super().count_moves(states, helped, next_states, times)
+        if self.ordered and times > 0:
+            self.recent = seasons.remembered(self.recent, states, helped, next_states)
+
+    def revise_moves(self, ago: int, wrong: Moves, right: Moves) -> None:
+        kept = self.recent
+        super().revise_moves(ago, wrong, right)
+        self.recent = seasons.revised(kept, ago, *right)
 
     def _known(self) -> Columns | None:
         """The columns of all arms; groups are one of them."""
@@ -378,22 +396,3 @@ def _little_known(belief: Preferences) -> tuple[FloatArray, FloatArray, FloatArr
     assert belief.common is not None  # noqa: S101
     sd = (belief.overestimate - belief.mean) / preferences.OPTIMISM
     return belief.common, sd.ravel() ** 2, belief.mean.ravel()
-
-
-def _spread(made: Plan, here: IntArray, n_arms: int) -> Plan:
-    """The plan of the arms `here` as a plan of all arms: absent arms are never visited."""
-
-    def among_all(part: FloatArray) -> FloatArray:
-        whole = np.zeros((n_arms, *part.shape[1:]))
-        whole[here] = part
-        return whole
-
-    biases = among_all(made.start[1:].reshape(len(here), -1))
-    return replace(
-        made,
-        occupancy=among_all(made.occupancy),
-        index=among_all(made.index),
-        advantage=among_all(made.advantage),
-        prices=None if made.prices is None else among_all(made.prices),
-        start=np.concatenate([made.start[:1], biases.ravel()]),
-    )

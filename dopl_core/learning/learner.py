@@ -39,7 +39,8 @@ from dopl_core.learning.streams import Stream, generator
 
 Ties = Literal["advantage", "paper"]
 
-_COUNTS = ("visits", "duels.at", "duels.times")  # the part of a state that was counted
+Moves = tuple[IntArray, IntArray, IntArray]  # states, 1 if helped, next states
+_COUNTS = ("visits", "recent", "duels.at", "duels.times")  # the part of a state that was counted
 
 
 class Learner(Beliefs):
@@ -47,7 +48,7 @@ class Learner(Beliefs):
 
     The flow: `first_round` before the first plan; `replan` begins an episode; then in each epoch
     `activate`, `draw_lots` and `duels`. `standing` and `telling_duels` change nothing.
-    A learner is told things in three ways: `count_duels`, `count_moves` and `adapt`.
+    It is told things by `count_duels`, `count_moves`, `revise_moves` and `adapt`.
     Its beliefs are in `Beliefs`. `state` and `restore` save and continue it. What it cannot do
     raises UnsupportedError.
 
@@ -361,6 +362,11 @@ class Learner(Beliefs):
         states = check_states(states, *sizes, unknown=True)
         next_states = check_states(next_states, *sizes, "next states", unknown=True)
         add_moves(self.visits, states, helped, next_states, times)
+
+    def revise_moves(self, ago: int, wrong: Moves, right: Moves) -> None:
+        """Replace the moves of one epoch, counted `ago` epochs before the last, by others."""
+        self.count_moves(*wrong, -1)
+        self.count_moves(*right)
 
     # --- saving and continuing
 

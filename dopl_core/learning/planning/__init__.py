@@ -13,6 +13,7 @@ from dopl_core.learning.planning.chains import guess
 from dopl_core.learning.planning.even import even_floors
 from dopl_core.learning.planning.problem import (
     Floats,
+    Numbers,
     Pays,
     PlanningError,
     Problem,
@@ -20,7 +21,7 @@ from dopl_core.learning.planning.problem import (
     pose,
 )
 
-__all__ = ["ENGINES", "Engine", "Plan", "PlanningError", "even_floors", "plan"]
+__all__ = ["ENGINES", "Engine", "Plan", "PlanningError", "among_all", "even_floors", "plan"]
 
 Engine = Literal["cbc", "highs", "lagrangian"]
 ENGINES: tuple[Engine, ...] = ("cbc", "highs", "lagrangian")
@@ -142,3 +143,22 @@ def _unpack(start: ArrayLike | None, n_states: int, n_arms: int) -> tuple[float 
             " numbers, the first not negative"
         )
     return float(start[0]), start[1:].reshape(n_arms, n_states).T
+
+
+def among_all(made: Plan, here: Numbers, n_arms: int) -> Plan:
+    """The plan of the arms `here` as a plan of all arms: absent arms are never visited."""
+
+    def whole(part: Floats) -> Floats:
+        every = np.zeros((n_arms, *part.shape[1:]))
+        every[here] = part
+        return every
+
+    biases = whole(made.start[1:].reshape(len(here), -1))
+    return replace(
+        made,
+        occupancy=whole(made.occupancy),
+        index=whole(made.index),
+        advantage=whole(made.advantage),
+        prices=None if made.prices is None else whole(made.prices),
+        start=np.concatenate([made.start[:1], biases.ravel()]),
+    )

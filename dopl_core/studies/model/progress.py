@@ -157,7 +157,7 @@ class Progress:
         known = known.with_own(open_epoch.own)
         self._watch.reported(self, known, body)
         self.epochs[-1] = known
-        self._count_moves([known])
+        self.learner.count_moves(*moves_in([known], self.learner.n_arms))
         if recorded.epoch + 1 < self.config.horizon:
             self._next_epoch()
 
@@ -178,11 +178,9 @@ class Progress:
 
     def correct(self, event: Event, body: Corrected) -> None:
         fixed = corrected(self.epochs, [body], self.config)
-        for before, after in zip(self.epochs, fixed, strict=True):
+        last = sum(epoch.next_states is not None for epoch in self.epochs) - 1
+        for number, (before, after) in enumerate(zip(self.epochs, fixed, strict=True)):
             if before is not after:
-                self._count_moves([before], -1)
-                self._count_moves([after])
+                wrong, right = (moves_in([one], self.learner.n_arms) for one in (before, after))
+                self.learner.revise_moves(last - number, wrong, right)
         self.epochs = fixed
-
-    def _count_moves(self, epochs: list[Epoch], times: int = 1) -> None:
-        self.learner.count_moves(*moves_in(epochs, self.learner.n_arms), times)

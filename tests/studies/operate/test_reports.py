@@ -160,10 +160,15 @@ def test_a_correction_holds_in_the_next_list_and_overwrites_nothing(
 def test_a_state_can_be_corrected_to_unknown_and_back(store: Store, study: str) -> None:
     next_week(store, study)
     next_week(store, study)
+    before = studies.load_learner(store, study).state()["recent"]
     studies.correct(store, study, 1, {"p1": None})
-    assert studies.load_learner(store, study).visits.sum() == 6
-    studies.correct(store, study, 1, {"p1": "Low"})
-    assert studies.load_learner(store, study).visits.sum() == 8
+    learner = studies.load_learner(store, study)
+    assert learner.visits.sum() == 6
+    assert (learner.state()["recent"] != before).sum() == 2  # the end of a week, and the next start
+    studies.correct(store, study, 1, {"p1": "Moderate"})
+    learner = studies.load_learner(store, study)
+    assert learner.visits.sum() == 8
+    assert (learner.state()["recent"] == before).all()
     next_week(store, study)
     check_replay(store, study)
 

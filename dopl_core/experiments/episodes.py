@@ -97,19 +97,19 @@ def follow(
     first, cut = np.arange(N) * S + M * np.arange(P)[:, None], N - budget
     # A row of the moves is twice the code, plus the action.
     code = (2 * (first + states))[0 if P == 1 else slice(None)]  # NumPy is faster in one dimension
-    rows = []
+    rows = np.empty((H, *code.shape), dtype=np.int64)
     block = max(1, _AT_ONCE // (2 * P * M))
     for begin in range(0, H, block):
         part = slice(begin, begin + block)
         doubled = np.repeat(scores[part].reshape(-1, P * M), 2, axis=1)
-        for score_of, goes in zip(doubled, _landings(world, part, P), strict=True):
-            score = score_of[code]
+        landings = _landings(world, part, P)
+        for score_of, goes, row in zip(doubled, landings, rows[part], strict=True):
+            score = score_of.take(code)
             ordered = score.copy()
             ordered.partition(cut)
-            row = code + (score >= ordered[..., cut : cut + 1])
-            rows.append(row)
-            code = goes[row]
-    played = np.array(rows).reshape(H, P, N)
+            np.add(code, score >= ordered[..., cut : cut + 1], out=row)
+            code = goes.take(row)
+    played = rows.reshape(H, P, N)
     helped = (played & 1).astype(bool)
     if (helped.sum(axis=2) != budget).any():
         return None
@@ -119,12 +119,9 @@ def follow(
 def _landings(world: SimulatedWorld, part: slice, policies: int) -> IntArray:
     """Where each doubled code and action leads in some epochs, as doubled codes: [h, P * 2 M]."""
     N, S = world.bandit.n_arms, world.bandit.n_states
-    moves = world.moves[part]  # [h, N, 1]
-    rows = world.rows.reshape(N, 2 * S, S - 1)
-    landing = np.zeros((len(moves), N, 2 * S), dtype=np.int64)
-    for state in range(S - 1):
-        landing += moves >= rows[:, :, state]
-    landing += (np.arange(N) * S)[:, None]
-    doubled = 2 * landing.reshape(len(moves), 1, -1)
-    offsets = 2 * N * S * np.arange(policies)[:, None]
-    return (doubled + offsets).reshape(len(moves), -1)
+    moves = np.repeat(world.moves[part, :, 0], 2 * S, axis=1)  # [h, 2 M]
+    passed = np.zeros(moves.shape, dtype=np.int8)
+    for thresholds in world.rows.T:
+        passed += (moves >= thresholds).view(np.int8)
+    first = np.repeat(2 * S * np.arange(N * policies), 2 * S).reshape(policies, -1)
+    return (2 * passed[:, None] + first).reshape(len(moves), -1)

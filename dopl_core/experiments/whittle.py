@@ -90,16 +90,18 @@ class _IndexLearner(FixedArms):
         """The probability that an epoch, counted from 1 over all episodes, helps B random arms."""
         raise NotImplementedError
 
-    def _learn(
-        self, rows: IntArray, rewards: FloatArray, waits: FloatArray, step: FloatArray
-    ) -> None:
+    def _learn(self, rows: IntArray, step: FloatArray) -> None:
         """Q-learning from E epochs of all arms, one after the other.
 
         rows: [E, 3, N] of Q: of state and action, and of waiting and acting in the next state
-        rewards, waits: [E, N, 1] the reward of each arm, and 1 if it was not activated
-        step: [E, N, 1] how far Q moves
+        step: [E, N] how far Q moves
         """
         raise NotImplementedError
+
+    def _rewards(self) -> FloatArray:
+        """The rewards [N * S * A] of the rows of Q."""
+        earns = (float(self.pays == "all"), 1.0)
+        return (self.fit.rewards[..., None] * earns).ravel()
 
     def _begin(self, plan: Plan, episode: int) -> None:
         super()._begin(plan, episode)
@@ -112,30 +114,20 @@ class _IndexLearner(FixedArms):
         if times != 1:
             raise ValueError(f"{type(self).__name__} cannot take moves back")
         super().count_moves(states, helped, next_states)
-        codes = self._first + states
-        rewards = self.fit.rewards.take(codes)
-        if self.pays == "active":
-            rewards *= helped
-        moved, then = 2 * codes + helped, 2 * (self._first + next_states)
+        moved, then = 2 * (self._first + states) + helped, 2 * (self._first + next_states)
         rows = np.stack([moved, then, then + 1], axis=-2).reshape(-1, 3, self.n_arms)
-        step = self._steps(rows[:, 0])
-        waits = np.asarray(1.0 - helped).reshape(step.shape)
-        self._learn(rows, rewards.reshape(step.shape), waits, step)
+        self._learn(rows, self._steps(rows[:, 0]))
         self.epochs += len(rows)
 
     def estimates(self) -> Estimates:
         return replace(self.fit.estimates(), ranks_by="whittle")
 
     def _steps(self, moved: IntArray) -> FloatArray:
-        """Count moves [E, N], and the size of their steps [E, N, 1]: 0.5 / ceil(visits / 50)."""
-        flat = moved.ravel()
-        order = flat.argsort(kind="stable")
-        rows, begin, times = np.unique(flat[order], return_index=True, return_counts=True)
-        nth = np.empty(len(flat), dtype=np.int64)  # how often the row was met so far
-        nth[order] = np.arange(1, len(flat) + 1) - np.repeat(begin, times)
-        visits = self.tries[flat] + nth
-        self.tries[rows] += times
-        return (0.5 / ((visits + 49) // 50)).reshape(*moved.shape, 1)
+        """Count moves [E, N], and the size of their steps [E, N]: 0.5 / ceil(visits / 50)."""
+        met = moved[..., None] == np.arange(len(self.tries)).reshape(self.n_arms, -1)
+        visits = self.tries + met.reshape(len(moved), -1).cumsum(axis=0)
+        self.tries = visits[-1].copy()
+        return 0.5 / ((np.take_along_axis(visits, moved, axis=1) + 49) // 50)
 
     def state(self) -> dict[str, NDArray[Any]]:
         own = {"Q": self.Q.copy(), "tries": self.tries.copy(), "epochs": np.array(self.epochs)}
@@ -167,37 +159,38 @@ class MleWibql(_IndexLearner):
     def _exploration(self, epochs: IntArray) -> FloatArray:
         return np.full(len(epochs), 0.1)
 
-    def _learn(
-        self, rows: IntArray, rewards: FloatArray, waits: FloatArray, step: FloatArray
-    ) -> None:
+    def _learn(self, rows: IntArray, step: FloatArray) -> None:
         # Flat arrays [M] of arm and subsidy, because NumPy is fastest on those: Q is laid out as
         # [state and action, M], and what belongs to an arm is repeated for its subsidies.
         (E, _, N), S = rows.shape, self.n_states
         Q = self.Q.reshape(N, 2 * S, S).transpose(1, 0, 2).reshape(2 * S, N * S)
         place = np.arange(N)[:, None] * S + np.arange(S)
         own = rows - self._first * 2
-        index = (own[..., None] * (N * S) + place).reshape(E, -1)  # old, wait, act
-        repeated = [np.repeat(x, S, axis=1)[..., 0] for x in (rewards, waits, step)]
+        index = (own[..., None] * (N * S) + place).reshape(E, 3, -1)  # old, wait, act
+        moved = rows[:, 0]
+        each = (self._rewards().take(moved), 1.0 - (moved & 1), step)
+        repeated = [np.repeat(x, S, axis=1) for x in each]
         there = 2 * np.tile(np.arange(S), N) * (N * S) + place.ravel()
-        there = np.concatenate([there + N * S, there])  # acting, then waiting, in x under x's
-        subsidy, M, flat = self.subsidy.ravel().copy(), N * S, Q.reshape(-1)
-        epochs = zip(count(self.epochs + 1), index, *repeated, strict=False)
-        for n, at, reward, waits_then, far in epochs:
-            found = flat.take(at)
-            old, wait = found[:M], found[M : 2 * M]
-            goal = waits_then * subsidy
+        there = np.array([there + N * S, there])  # acting, then waiting, in x under x's
+        subsidy, flat = self.subsidy.ravel().copy(), Q.reshape(-1)
+        found, own_found, level = np.empty((3, N * S)), np.empty((2, N * S)), np.empty(N * S)
+        old, wait, act = found
+        gap, own_wait = own_found
+        epochs = zip(count(self.epochs + 1), index, index[:, 0], *repeated, strict=False)
+        for n, at, moved, reward, waits, far in epochs:
+            flat.take(at, out=found, mode="clip")  # unlike "raise", without a buffer
+            goal = waits * subsidy
             goal += reward
-            level = np.add.reduce(Q, axis=0)  # times 2 S: f(Q), the average reward
+            np.add.reduce(Q, axis=0, out=level)  # times 2 S: f(Q), the average reward
             level /= 2 * S
             goal -= level
-            goal += np.maximum(wait, found[2 * M :], out=wait)
+            goal += np.maximum(wait, act, out=wait)
             goal -= old
             goal *= far
             goal += old
-            flat[at[:M]] = goal
-            act = flat.take(there)
-            gap = act[:M]
-            gap -= act[M:]
+            flat[moved] = goal
+            flat.take(there, out=own_found, mode="clip")
+            gap -= own_wait
             gap *= 0.2 / (1 + math.ceil(n * math.log(n) / 500))
             subsidy += gap
         self.subsidy = subsidy.reshape(N, S)
@@ -233,17 +226,20 @@ class MleQwic(_IndexLearner):
     def _exploration(self, epochs: IntArray) -> FloatArray:
         return np.minimum(1.0, 2 / np.sqrt(epochs))
 
-    def _learn(
-        self, rows: IntArray, rewards: FloatArray, waits: FloatArray, step: FloatArray
-    ) -> None:
-        Q, now = self.Q, waits * self.GRID
-        now += rewards
-        for at, reward, far in zip(rows, now, step, strict=True):
-            old, wait, act = Q.take(at, axis=0)
-            goal = np.maximum(wait, act, out=wait)
+    def _learn(self, rows: IntArray, step: FloatArray) -> None:
+        # One table of Q and of what each row earns, so that one call looks up all of an epoch.
+        waits = 1.0 - np.arange(len(self.Q))[:, None] % 2
+        table = np.concatenate([self.Q, waits * self.GRID + self._rewards()[:, None]])
+        index = np.concatenate([rows, rows[:, :1] + len(self.Q)], axis=1)
+        found = np.empty((4, self.n_arms, len(self.GRID)))
+        old, goal, act, earned = found  # the goal begins as the value of waiting
+        for at, moved, far in zip(index, rows[:, 0], step[..., None], strict=True):
+            table.take(at, axis=0, out=found, mode="clip")  # unlike "raise", without a buffer
+            np.maximum(goal, act, out=goal)
             goal *= self.DISCOUNT
-            goal += reward
+            goal += earned
             goal -= old
             goal *= far
             goal += old
-            Q[at[0]] = goal
+            table[moved] = goal
+        self.Q = table[: len(self.Q)].copy()

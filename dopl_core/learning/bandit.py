@@ -136,10 +136,10 @@ def check_states(
 
 def check_duels(duels: IntArray, credit: NDArray[Any], n_arms: int, n_states: int) -> None:
     """Duels [D, 4] of two different arms each, and the credit [D] of the left side."""
-    arms, states = duels[:, ::2], duels[:, 1::2]
-    known = (arms >= 0) & (arms < n_arms) & (states >= 0) & (states < n_states)
-    bad = ~known.all(axis=1) | (arms[:, 0] == arms[:, 1])
-    if bad.any():
+    known = (duels >= 0) & (duels < (n_arms, n_states, n_arms, n_states))
+    same = duels[:, 0] == duels[:, 2]
+    if same.any() or not known.all():
+        bad = ~known.all(axis=1) | same
         raise ValueError(
             f"duel {duels[bad][0].tolist()}: must be left arm and state, right arm and state; "
             f"two different arms of {n_arms} and states of {n_states}"

@@ -128,14 +128,16 @@ class Counts:
         if not self._new:
             return
         keys, times = (np.concatenate(new) for new in zip(*self._new, strict=True))
-        at = np.searchsorted(self._keys, keys)
+        keys, at = np.unique(keys, return_inverse=True)
+        times = summed(at, times, len(keys))
+        at = self._keys.searchsorted(keys)
         known = self._keys.take(at, mode="clip") == keys if len(self._keys) else keys < 0
-        self._times = self._times + summed(at[known], times[known], len(self._keys))
+        self._times = self._times.copy()  # tables that were read keep theirs
+        self._times[at[known]] += times[known]
         if not known.all():
-            new, at = np.unique(keys[~known], return_inverse=True)
-            before = np.searchsorted(self._keys, new)
-            self._keys = np.insert(self._keys, before, new)
-            self._times = np.insert(self._times, before, summed(at, times[~known], len(new)))
+            new = ~known
+            self._keys = np.insert(self._keys, at[new], keys[new])
+            self._times = np.insert(self._times, at[new], times[new])
         if not self._times.all():
             left = self._times != 0
             self._keys, self._times = self._keys[left], self._times[left]
@@ -169,4 +171,5 @@ def add_moves(
     if states.ndim == 1:
         visits[moves] += times
     else:
-        np.add.at(visits, moves, times)
+        codes = np.ravel_multi_index(moves, visits.shape).ravel()
+        visits += times * np.bincount(codes, minlength=visits.size).reshape(visits.shape)

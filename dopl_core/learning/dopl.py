@@ -164,7 +164,7 @@ class Dopl(Learner):
         if self.plan is None:
             return None
         new = 1 + self.n_arms * self.n_states - len(self.plan.start)
-        return np.pad(self.plan.start, (0, new))
+        return np.pad(self.plan.start, (0, new)) if new else self.plan.start
 
     def state(self) -> dict[str, NDArray[Any]]:
         beliefs = pack("preferences", self.preferences) | pack("dynamics", self.dynamics)

@@ -36,3 +36,10 @@ def test_drawn_environments_keep_the_draw_of_the_published_figures() -> None:
 def test_an_invalid_seed_or_place_is_refused(seed: int, place: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="needs a seed and up to 3 places"):
         generator(Stream.TIES, seed, *place)
+
+
+def test_the_numbers_are_those_of_a_seed_sequence_with_a_spawn_key() -> None:
+    """Studies draw the same numbers again for ever."""
+    seed = 7 << 32 | 5
+    key = np.random.SeedSequence([5, 3, 2, 0], spawn_key=(int(Stream.LOTS), 7))
+    assert generator(Stream.LOTS, seed, 3, 2).random() == np.random.default_rng(key).random()

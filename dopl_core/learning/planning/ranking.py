@@ -10,10 +10,12 @@ def rank(*merits: FloatArray) -> FloatArray:
 
     A vertex of the ELP has at most one fractional index: ranked by it alone, nearly all are tied.
     """
-    keys = [np.round(merit, 7).ravel() for merit in merits]
+    keys = [merit.round(7).ravel() for merit in merits]
     order = np.lexsort(keys[::-1])
-    rises = np.zeros(order.size)
-    rises[1:] = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
+    rises = np.zeros(order.size, dtype=bool)
+    for key in keys:
+        key = key[order]
+        rises[1:] |= key[1:] != key[:-1]
     ranks = np.empty(order.size)
     ranks[order] = rises.cumsum()
     return ranks.reshape(merits[0].shape)

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from dopl_core.experiments import whittle
 from dopl_core.experiments.baselines import FixedArms, index_plan
-from dopl_core.learning.bandit import Bandit, FloatArray
+from dopl_core.learning.bandit import UNKNOWN, Bandit, FloatArray, IntArray
 from dopl_core.learning.estimates import Estimates
 from dopl_core.learning.planning import Plan, plan
 from dopl_core.learning.streams import Stream, generator
 
-_ROUNDS = 1000  # of value iteration
+_ROUNDS = 100  # of policy iteration; a handful is usual
 _SETTLED = 1e-9
-_DELTA = 0.1  # probability that UCWhittle's confidence bounds fail
 
 
 class WhittleOracle(FixedArms):
@@ -79,67 +78,85 @@ class Thompson(_LearnsMoves):
 
 class UcWhittle(_LearnsMoves):
     """UCWhittle-value (Wang, Xu, Taneja and Tambe, "Optimistic Whittle Index Policy: Online
-    Learning for Restless Bandits", AAAI 2023).
+    Learning for Restless Bandits", AAAI 2023): their main variant, program P_V.
 
-    Each episode takes the transitions within the confidence bounds that are worth most at the
-    present subsidy for waiting, and plays their Whittle indices. Unlike theirs: average reward in
-    place of discounted, and the subsidy is the LP's price of the budget under the last such
-    transitions, in place of the B-th largest index of the last epoch. An arm that has no index
-    under them is ranked by the subsidy plus its advantage there.
+    Each episode takes the transitions within the confidence bounds under which each state is worth
+    most if an action costs the present penalty, and plays their Whittle indices; all discounted by
+    0.9, with bounds that fail with probability 0.001, as in the authors' code. The penalty is 0 in
+    the first episode, then the B-th largest index of the arms in the last epoch. Their bilinear
+    program is solved exactly, by policy iteration. An arm that has no index is ranked by the
+    penalty plus the advantage of acting at it.
     """
 
-    subsidy = 0.0
+    DISCOUNT = 0.9
+    DELTA = 1e-3
+    counts_episodes = True
+    penalty = 0.0
 
     def make_plan(self) -> Plan:
         visits = self.visits.sum(axis=3)
         mean = self.visits / np.maximum(visits, 1)[..., None]
         mean[visits == 0] = 1 / self.n_states
-        radius = confidence_radius(visits, self.episode + 1)
-        pay = np.stack([self._rewards * (self.pays == "all") + self.subsidy, self._rewards], axis=2)
-        self.transitions = optimistic_transitions(mean, radius, pay)
-        found = self._plan()
-        self.subsidy = found.multiplier
-        index = whittle.indices(self.transitions, self._rewards, self.pays)
-        return index_plan(np.where(np.isnan(index), self.subsidy + found.advantage, index))
+        radius = confidence_radius(visits, self.episode + 1, self.DELTA)
+        pay = np.stack([self._rewards * (self.pays == "all"), self._rewards - self.penalty], axis=2)
+        self.transitions, value = optimistic(mean, radius, pay, self.DISCOUNT)
+        ahead = np.einsum("nsat,nt->nsa", self.transitions, value)
+        gain = (pay + self.DISCOUNT * ahead) @ (-1, 1)
+        index = whittle.indices(self.transitions, self._rewards, self.pays, self.DISCOUNT)
+        return index_plan(np.where(np.isnan(index), self.penalty + gain, index))
+
+    def count_moves(
+        self, states: IntArray, helped: IntArray, next_states: IntArray, times: int = 1
+    ) -> None:
+        super().count_moves(states, helped, next_states, times)
+        last = np.asarray(states).reshape(-1, self.n_arms)[-1]
+        known = np.flatnonzero(last != UNKNOWN)
+        if self.plan is not None and times > 0 and len(known) >= self.budget:
+            index = self.plan.index[known, last[known]]
+            self.penalty = float(np.sort(index)[-self.budget])
 
     def estimates(self) -> Estimates:
         return Estimates(self.transitions, rewards=self._rewards, ranks_by="whittle")
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return super().state() | {"subsidy": np.array(self.subsidy)}
+        return super().state() | {"penalty": np.array(self.penalty)}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         super().restore(state)
-        self.subsidy = float(state["subsidy"])
+        self.penalty = float(state["penalty"])
 
 
-def confidence_radius(visits: NDArray[np.int64], episode: int) -> FloatArray:
+def confidence_radius(visits: NDArray[np.int64], episode: int, delta: float) -> FloatArray:
     """How far rows may be from their means in the L1 norm, for visits [N, S, A].
 
-    sqrt(2 S log(2 S A N t / delta) / max(1, visits)), t the number of the episode from 1
+    sqrt(2 S log(2 S A N t^4 / delta) / max(1, visits)), t the number of the episode from 1
     """
     N, S, A = visits.shape
-    log = np.log(2 * S * A * N * episode / _DELTA)
+    log = np.log(2 * S * A * N * episode**4 / delta)
     return np.asarray(np.sqrt(2 * S * log / np.maximum(visits, 1)))
 
 
-def optimistic_transitions(mean: FloatArray, radius: FloatArray, pay: FloatArray) -> FloatArray:
-    """The rows [N, S, A, S'] within an L1 radius [N, S, A] of their means that are worth most.
+def optimistic(
+    mean: FloatArray, radius: FloatArray, pay: FloatArray, discount: float
+) -> tuple[FloatArray, FloatArray]:
+    """The transitions [N, S, A, S'] within a radius that are worth most, and the values [N, S].
 
-    pay: [N, S, A] of each action. By relative value iteration, made aperiodic by staying half of
-    the time, which changes no policy.
+    mean: [N, S, A, S'];  radius: [N, S, A] in the L1 norm;  pay: [N, S, A] of each action
+    By policy iteration: rows are chosen as actions are, so one choice is best for all states.
     """
-    value = np.zeros(pay.shape[:2])
+    value = pay.max(axis=2)
     for _ in range(_ROUNDS):
         rows = best_rows(mean, radius, value)
-        ahead = np.einsum("nsat,nt->nsa", rows, value)
-        new = 0.5 * ((pay + ahead).max(axis=2) + value)
-        new -= new[:, :1]
+        worth = pay + discount * np.einsum("nsat,nt->nsa", rows, value)
+        acts = worth.argmax(axis=2)[..., None]
+        chain = np.take_along_axis(rows, acts[..., None], axis=2)[:, :, 0]
+        system = np.eye(mean.shape[1]) - discount * chain
+        new = np.linalg.solve(system, np.take_along_axis(pay, acts, axis=2))[..., 0]
         moved = np.abs(new - value).max()
         value = new
         if moved < _SETTLED:
             break
-    return best_rows(mean, radius, value)
+    return best_rows(mean, radius, value), value
 
 
 def best_rows(mean: FloatArray, radius: FloatArray, value: FloatArray) -> FloatArray:

@@ -17,13 +17,16 @@ from dopl_core.learning.streams import Stream
 _SINGULAR, _NOISE = 1e-10, 1e-9
 
 
-def indices(transitions: FloatArray, rewards: FloatArray, pays: Pays = "all") -> FloatArray:
+def indices(
+    transitions: FloatArray, rewards: FloatArray, pays: Pays = "all", discount: float = 1.0
+) -> FloatArray:
     """Whittle indices [N, S] of arms with transitions [N, S, A, S'] and rewards [N, S].
 
-    The index of a state is the subsidy for waiting at which acting and waiting are worth the same
-    (average reward). Subsidies rise from minus infinity, where all states act; under a policy
-    every advantage is linear in the subsidy, so the next state to stop acting is known exactly.
-    NaN for an arm that is not indexable, or is not unichain under one of these policies.
+    The index of a state is the subsidy for waiting at which acting and waiting are worth the same:
+    on average, or discounted if `discount` is below 1. Subsidies rise from minus infinity, where
+    all states act; under a policy every advantage is linear in the subsidy, so the next state to
+    stop acting is known exactly. NaN for an arm that is not indexable, or is not unichain under one
+    of these policies.
     """
     N, S = rewards.shape
     arms = np.arange(N)
@@ -35,14 +38,18 @@ def indices(transitions: FloatArray, rewards: FloatArray, pays: Pays = "all") ->
     sound = np.ones(N, dtype=bool)
     for _ in range(S):
         # Poisson's equation, gain in place of the first bias: once for pay, once for subsidy.
-        system = np.eye(S) - np.where(acts[..., None], act, wait)
-        system[:, :, 0] = 1.0
+        # Discounted, the values themselves.
+        system = np.eye(S) - discount * np.where(acts[..., None], act, wait)
+        if discount == 1:
+            system[:, :, 0] = 1.0
         sound &= np.abs(np.linalg.det(system)) > _SINGULAR
         system[~sound] = np.eye(S)
         earned = np.stack([np.where(acts, rewards, pay), ~acts], axis=2)
         bias = np.linalg.solve(system, earned)
-        bias[:, 0] = 0.0
-        fixed, slope = np.moveaxis((act - wait) @ bias, 2, 0)  # advantage = fixed + slope * subsidy
+        if discount == 1:
+            bias[:, 0] = 0.0
+        ahead = discount * (act - wait) @ bias
+        fixed, slope = np.moveaxis(ahead, 2, 0)  # advantage = fixed + slope * subsidy
         fixed, slope = fixed + rewards - pay, slope - 1.0
         falls = acts & (slope < 0)
         root = np.divide(-fixed, slope, out=np.full((N, S), np.inf), where=falls)

@@ -46,4 +46,4 @@ def generator(stream: Stream, seed: int, *place: int) -> np.random.Generator:
         key = key[:-2]
     # An array of words spares NumPy a slow conversion; the numbers are those of a spawn key.
     words = np.array(key, dtype=np.uint32)
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))  # type: ignore[arg-type]
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))

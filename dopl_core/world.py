@@ -37,7 +37,8 @@ class SimulatedWorld:
     episode, epoch : int
         The present ones; epochs count from 0 in each episode.
 
-    Override `next_chances` for moves that depend on time, and `win_chances` for other answers.
+    Override `next_chances` for moves that depend on time, `win_chances` for other answers, and
+    `reported` and `report` for reports that are late or wrong (experiments/worlds.py).
 
     Examples
     --------
@@ -147,8 +148,7 @@ class SimulatedWorld:
         self.begin(0, epochs)
         lots = self._numbers(Stream.PAST, 0).random((epochs, self.bandit.n_arms))
         for lot in lots:
-            arms, states = lot.argsort()[: self.bandit.budget], self.states
-            yield states, actions(arms, self.bandit.n_arms), self.step(arms)
+            yield self.report(lot.argsort()[: self.bandit.budget])
 
     def answer_first_round(self, duels: IntArray) -> FloatArray:
         """The credit of the left side [D] in the duels [D, 4] of a first sitting."""
@@ -166,6 +166,26 @@ class SimulatedWorld:
         self.states = passed.sum(axis=1)
         self.epoch += 1
         return self.states
+
+    # --- what a learner is told
+
+    @property
+    def reported(self) -> IntArray:
+        """The states [N] that a learner is told before an epoch."""
+        return self.states
+
+    def report(self, arms: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Move every arm, and what a learner is told: states, actions and next states, all [N]."""
+        states = self.states
+        return states, actions(arms, self.bandit.n_arms), self.step(arms)
+
+    def state(self) -> IntArray:
+        """What the world must be given to continue with the next episode."""
+        return self.states
+
+    def restore(self, state: IntArray) -> None:
+        """Become the world that returned `state`."""
+        self.states = state
 
 
 def bradley_terry(gap: FloatArray) -> FloatArray:

@@ -35,7 +35,8 @@ class Episode(NamedTuple):
 def fits(world: SimulatedWorld) -> bool:
     """Whether the moves of a world can be looked up, and its tables are small."""
     kind, bandit = type(world), world.bandit
-    own = kind.step is SimulatedWorld.step and kind.reward is SimulatedWorld.reward
+    names = ("step", "reward", "reported", "report")
+    own = all(getattr(kind, name) is getattr(SimulatedWorld, name) for name in names)
     few = bandit.n_arms * bandit.n_states <= _MOST_CODES and bandit.n_states <= _MOST_STATES
     return own and few and world.moves_as_the_bandit
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dopl_core.experiments.episodes import can_follow, fits, follow, play_fixed
-from dopl_core.learning.bandit import Bandit, FloatArray, IntArray, actions
+from dopl_core.learning.bandit import Bandit, FloatArray, IntArray
 from dopl_core.learning.learner import Learner
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.planning.ranking import rank
@@ -19,7 +19,7 @@ def prepare(learner: Learner, world: SimulatedWorld, history_epochs: int, sittin
     for states, helped, next_states in world.past(history_epochs) if history_epochs else ():
         learner.count_moves(states, helped, next_states)
     if sitting:
-        duels = learner.first_round(world.states, sitting)
+        duels = learner.first_round(world.reported, sitting)
         learner.count_duels(duels, world.answer_first_round(duels))
 
 
@@ -39,11 +39,11 @@ def play_episode(learner: Learner, world: SimulatedWorld) -> float:
     total = 0.0
     asked = []
     for epoch in range(learner.horizon):
-        states = world.states
+        states = world.reported
         arms = learner.activate(states, epoch)
         total += world.reward(arms)
         asked.append(learner.duels(states, arms, epoch))
-        learner.count_moves(states, actions(arms, learner.n_arms), world.step(arms))
+        learner.count_moves(*world.report(arms))
     # Within an episode nothing depends on its answers, so all are given at the end.
     duels = np.array(asked)
     learner.count_duels(duels, world.answer(duels).ravel())

@@ -116,7 +116,8 @@ def advance(run: Run, truth: Truth, saved: State, seconds: float) -> tuple[list[
     cumulative = 0.0
     if saved:
         learner.restore(saved)
-        world.states, references.states = saved["world"], saved["references"]
+        world.restore(saved["world"])
+        references.states = saved["references"]
         cumulative = float(saved["regret"])
     rows: list[Row] = []
     until = perf_counter() + seconds
@@ -132,7 +133,7 @@ def advance(run: Run, truth: Truth, saved: State, seconds: float) -> tuple[list[
         cumulative += oracle - reward
         rewards = (reward, oracle, chance, oracle - reward, cumulative)
         rows.append((learner.episode, run.horizon, *rewards, *error, round(took, 6)))
-    place = {"world": world.states, "references": references.states, "regret": cumulative}
+    place = {"world": world.state(), "references": references.states, "regret": cumulative}
     return rows, learner.state() | {name: np.array(value) for name, value in place.items()}
 
 

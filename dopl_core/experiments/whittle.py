@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dopl_core.experiments.baselines import FixedArms, Memory, RewardFit, index_plan
-from dopl_core.learning.bandit import FloatArray, IntArray, Pays
+from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, Pays
 from dopl_core.learning.estimates import Estimates
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.streams import Stream
@@ -121,6 +121,12 @@ class _IndexLearner(FixedArms):
         if times != 1:
             raise ValueError(f"{type(self).__name__} cannot take moves back")
         super().count_moves(states, helped, next_states)
+        if min(states.min(), next_states.min()) == UNKNOWN:  # such an epoch teaches Q nothing
+            epochs = [x.reshape(-1, self.n_arms) for x in (states, helped, next_states)]
+            known = ((epochs[0] != UNKNOWN) & (epochs[2] != UNKNOWN)).all(axis=1)
+            if not known.any():
+                return
+            states, helped, next_states = (x[known] for x in epochs)
         moved, then = 2 * (self._first + states) + helped, 2 * (self._first + next_states)
         rows = np.stack([moved, then, then + 1], axis=-2).reshape(-1, 3, self.n_arms)
         self._learn(rows, self._steps(rows[:, 0]))

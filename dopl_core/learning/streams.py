@@ -33,6 +33,7 @@ class Stream(IntEnum):
     STRENGTHS = 14  # draws from the posterior of many strengths (episode)
     CLASSES = 15  # the sample of arms that classes of many arms are fitted to (episode)
     COLUMNS = 16  # columns of a simulated world (the first arm of a group)
+    REPORTS = 17  # which reports of a simulated world are misread, and as what (episode)
 
 
 def generator(stream: Stream, seed: int, *place: int) -> np.random.Generator:

@@ -52,7 +52,8 @@ def strengths(
         Who gave each answer, by any names. Answers are then weighted by how sure each annotator is.
     columns : mapping of str to sequence of shape (N,), optional
         What else is known of the arms, such as age or ward: texts or numbers. Arms that have them
-        in common are then believed to be alike, as far as the answers say so.
+        in common are then believed to be alike, as far as the answers say so. At most 400
+        arm-states, N * S; without columns there is no such limit.
     ordered : bool, default False
         Whether states go from worst to best.
 
@@ -104,7 +105,10 @@ def _count(
 
 def _read(columns: Mapping[str, Sequence[Any]], n_arms: int, n_states: int) -> Columns:
     if n_arms * n_states > MOST_EXACT:
-        raise ValueError(f"columns: {n_arms * n_states} arm-states, the limit is {MOST_EXACT}")
+        raise ValueError(
+            f"columns: {n_arms * n_states} arm-states ({n_arms} arms, {n_states} states) exceed "
+            f"the limit of {MOST_EXACT}: leave out the columns, or arms that nobody compared"
+        )
     texts = {str(name): tuple(map(str, values)) for name, values in columns.items()}
     for name, values in texts.items():
         if len(values) != n_arms:
@@ -158,8 +162,8 @@ def _laplace(
     for _ in range(_ROUNDS):
         H, gradient = curvature_and_gradient(answers, theta)
         # The mode of the expansion: mean + posterior (gradient + H (theta - mean)).
-        posterior = np.linalg.solve((one + H @ prior).T, prior.T).T
-        step = mean + posterior @ (gradient + H @ (theta - mean)) - theta
+        towards = np.linalg.solve(one + H @ prior, gradient + H @ (theta - mean))
+        step = mean + prior @ towards - theta
         theta = theta + safe_share(step, answers) * step
         if np.abs(step).max() < _STEP:
             break

@@ -89,6 +89,7 @@ def test_features_are_standardised_numbers_and_a_column_for_each_category() -> N
         ({"losers": [1]}, "one of each for a duel"),
         ({"annotators": ["Ann"]}, "annotators: 1 given, one for each of 2"),
         ({"columns": {"age": [3]}}, 'column "age": 1 given, one for each of 3 arms'),
+        ({"columns": {"age": [3]}, "n_arms": 401}, "401 arm-states .* leave out"),
     ],
 )
 def test_wrong_arguments_are_named(wrong: dict[str, object], says: str) -> None:

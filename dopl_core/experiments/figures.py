@@ -6,6 +6,7 @@ from typing import IO
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from dopl_core.experiments.learners import LEARNERS
 
@@ -80,6 +81,7 @@ def _line(
     smooth = by_seed.rolling(window, min_periods=1).mean()
     middle, spread = smooth.mean(axis=1), smooth.std(axis=1, ddof=0)
     panel.plot(middle.index, middle, color=colour, label=label, linewidth=1.5)
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     panel.fill_between(
         middle.index, middle - spread, middle + spread, color=colour, alpha=0.2, linewidth=0
     )

@@ -66,7 +66,8 @@ def draw(table: pd.DataFrame, out: str | Path, run: Run) -> None:
     """Write the two figures of a table of episodes."""
     bandit = run.bandit()
     what = f"{bandit.title}: {run.episodes} episodes of {run.horizon} epochs"
-    what += f", {table.seed.nunique()} seeds"
+    seeds = table.seed.nunique()
+    what += f", {seeds} seed{'s' * (seeds > 1)}"
     duels = "all duels" if run.memory == "all" else "the last episode's duels"
     path = Path(out)
     figures.reward_and_regret(table, path / "reward_regret.png", f"{what}, MLE of {duels}")

@@ -274,6 +274,16 @@ def test_the_forms_offer_all_learners_and_pair_designs(visit):
     assert design.value in DESIGNS
 
 
+def test_the_simulate_page_offers_a_learner_of_an_installed_package(visit, tmp_path, monkeypatch):
+    installed = tmp_path / "losing-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: losing\nVersion: 1.0\n")
+    offers = "[dopl.learners]\nlosers_first = losing.first:LosersFirst\n"
+    (installed / "entry_points.txt").write_text(offers)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert visit("simulate").multiselect[0].options[-1] == "losers_first"
+
+
 def test_a_simulation_needs_a_learner(visit, monkeypatch):
     app = visit("simulate")
     app.multiselect[0].set_value([])

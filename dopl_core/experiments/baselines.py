@@ -154,12 +154,13 @@ def mle(wins: FloatArray, start: FloatArray) -> FloatArray:
             break
         curvature = share * odds / base
         system = -curvature
-        system[held] = system[:, held] = 0.0
+        if held.any():
+            system[held] = system[:, held] = 0.0
         np.fill_diagonal(system, curvature.sum(axis=1) + 1e-6 * (1 + asked))
         step = np.linalg.solve(system, gradient)
         # With rewards in [0, 1] curvature varies by a quarter: nearly always a full step is taken.
-        for scale in 0.5 ** np.arange(20):
-            moved = np.clip(r - scale * step, 0, 1)
+        for halvings in range(20):
+            moved = (r - 0.5**halvings * step).clip(0, 1)
             new_loss, new_odds = _loss(wins, moved)
             if new_loss <= loss + 1e-4 * gradient @ (moved - r):
                 break

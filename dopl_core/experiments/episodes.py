@@ -98,6 +98,7 @@ def follow(
     first, cut = np.arange(N) * S + M * np.arange(P)[:, None], N - budget
     # A row of the moves is twice the code, plus the action.
     code = (2 * (first + states))[0 if P == 1 else slice(None)]  # NumPy is faster in one dimension
+    least = cut if P == 1 else np.s_[:, cut : cut + 1]  # of those who are helped
     rows = np.empty((H, *code.shape), dtype=np.int64)
     block = max(1, _AT_ONCE // (2 * P * M))
     for begin in range(0, H, block):
@@ -105,11 +106,11 @@ def follow(
         doubled = np.repeat(scores[part].reshape(-1, P * M), 2, axis=1)
         landings = _landings(world, part, P)
         for score_of, goes, row in zip(doubled, landings, rows[part], strict=True):
-            score = score_of.take(code)
+            score = score_of.take(code, mode="clip")  # codes are in range; "clip" is faster
             ordered = score.copy()
-            ordered.partition(cut)
-            np.add(code, score >= ordered[..., cut : cut + 1], out=row)
-            code = goes.take(row)
+            ordered.sort()  # for few arms faster than a partition
+            np.add(code, score >= ordered[least], out=row)
+            code = goes.take(row, mode="clip")
     played = rows.reshape(H, P, N)
     helped = (played & 1).astype(bool)
     if (helped.sum(axis=2) != budget).any():

@@ -140,7 +140,8 @@ class _IndexLearner(FixedArms):
         met = moved[..., None] == np.arange(len(self.tries)).reshape(self.n_arms, -1)
         visits = self.tries + met.reshape(len(moved), -1).cumsum(axis=0)
         self.tries = visits[-1].copy()
-        return 0.5 / ((np.take_along_axis(visits, moved, axis=1) + 49) // 50)
+        places = moved + np.arange(len(moved))[:, None] * len(self.tries)
+        return 0.5 / ((visits.take(places) + 49) // 50)
 
     def state(self) -> dict[str, NDArray[Any]]:
         own = {"Q": self.Q.copy(), "tries": self.tries.copy(), "epochs": np.array(self.epochs)}

@@ -31,7 +31,7 @@ def settings(**changes):
     return Settings(**(given | changes))
 
 
-def until(name, *statuses, seconds=60):
+def until(name, *statuses, seconds=300):
     deadline = time.monotonic() + seconds
     while (found := simulations.find(name)).status not in statuses:
         assert time.monotonic() < deadline, found

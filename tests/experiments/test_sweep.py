@@ -1,6 +1,9 @@
 import json
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -125,6 +128,28 @@ def test_two_writers_do_not_share_a_folder(tmp_path: Path) -> None:
         sweep.run(runs(), tmp_path)
     first.close()
     assert len(sweep.run(runs()[:1], tmp_path / "other")) == 5
+
+
+@pytest.mark.long
+def test_another_process_reads_whole_rows_while_they_are_written(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dopl_core.cli", "simulate", "cpap", "--confidence", "paper"]
+    command += ["--horizon", "50", "--episodes", "2000", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        seen = []
+        until = time.monotonic() + 300  # the first start after an install compiles all modules
+        while len(set(seen)) < 4 and process.poll() is None and time.monotonic() < until:
+            if (tmp_path / "episodes.csv").exists():
+                table = pd.read_csv(tmp_path / "episodes.csv")
+                assert tuple(table.columns) == COLUMNS
+                seen.append(len(table))
+            time.sleep(0.2)
+    finally:
+        process.terminate()
+        process.wait(30)
+    assert len(set(seen)) >= 4
+    assert seen == sorted(seen)
+    assert json.loads((tmp_path / "sweep.json").read_text())[0]["episodes"] == 2000
 
 
 def test_rows_can_be_read_while_they_are_written(

@@ -1,21 +1,26 @@
-"""Access: the owner's key and its sessions, invite links, and the browsers of participants.
+"""Access: keys and sessions, invite links, and the browsers of participants.
 
-Only hashes of keys and tokens are stored. A browser sends the key once and gets a session: a random
-token that it keeps instead. Sessions expire after some days; a new key ends all of them.
+Only hashes of keys and tokens are stored. A browser sends the owner's key once, or its user signs
+in, and gets a session: a random token that it keeps instead. Sessions expire after some days; a new
+key ends all of them. A member's session also ends when no claim of theirs gives a role any more.
 
 A link may be shared by the participants of a panel, each with an id. The browser that first uses an
 id keeps it: a random token in a cookie, of which the hash is stored.
 """
 
 import hashlib
+import json
 import secrets
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from dopl_core.studies.members import find_roles, usable_claims
+from dopl_core.studies.model.actors import Actor, everywhere
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.names import check_person, participant_name
 from dopl_core.studies.store import tables
@@ -28,7 +33,7 @@ OWNER = "Owner"  # annotator name of the owner's own answers
 SESSION_SECONDS = 7 * 24 * 3600
 
 _OWNERS_KEY = "owner"
-_MOST_SESSIONS = 50  # a new session beyond these ends the oldest
+_MOST_SESSIONS = 50  # of one person; a new session beyond these ends the oldest
 _keys, _invites, _sessions = tables.keys.c, tables.invites.c, tables.sessions.c
 _seats, _people = tables.seats.c, tables.annotators.c
 
@@ -37,11 +42,11 @@ _LINK = sa.select(_invites.study, _invites.annotator, _invites.made_at, _invites
     _invites.opens == sa.bindparam("opens")
 )
 _BY_TOKEN = _LINK.where(_invites.token_hash == sa.bindparam("token"), _invites.revoked_at.is_(None))
-_SESSION = sa.select(_sessions.until).where(
+_KEY_HASH = sa.select(_keys.key_hash).where(_keys.name == _OWNERS_KEY).scalar_subquery()
+_SESSION = sa.select(_sessions.until, _sessions.who, _sessions.claims).where(
     _sessions.token_hash == sa.bindparam("token"),
     _sessions.host.in_([sa.bindparam("host"), ""]),  # none in sessions begun before schema 11
-    _sessions.key_hash == _keys.key_hash,
-    _keys.name == _OWNERS_KEY,
+    _sessions.key_hash == sa.func.coalesce(_KEY_HASH, ""),
 )
 _SEAT = sa.select(_seats.browser_hash).where(
     _seats.study == sa.bindparam("study"),
@@ -102,29 +107,70 @@ def begin_session(store: Store, key: str, host: str) -> str | None:
 
     host: the app's name and port in the browser's address; the session is valid only there
     """
-    if not is_owner(store, key):
+    return _new_session(store, host, _hash(key)) if is_owner(store, key) else None
+
+
+def begin_member_session(
+    store: Store, name: str, claims: Mapping[str, Any], host: str
+) -> str | None:
+    """Start a session of somebody who signed in and return its token; None if they have no role.
+
+    name: who they are, for the audit trail;  claims: what the provider says of them, such as email
+    host: as of begin_session
+    """
+    usable = usable_claims(claims)
+    with store.read() as connection:
+        roles = find_roles(connection, usable)
+        key_hash = connection.execute(sa.select(_KEY_HASH)).scalar() or ""
+    if not roles or not name.strip():
         return None
+    return _new_session(store, host, key_hash, name.strip(), json.dumps(usable))
+
+
+def _new_session(store: Store, host: str, key_hash: str, who: str = "", claims: str = "{}") -> str:
     token, now = secrets.token_urlsafe(24), store.now()
+    own, current = _sessions.who == who, _sessions.until > now
     with store.write() as connection:
         query = sa.select(_sessions.token_hash).order_by(_sessions.until.desc())
-        kept = connection.execute(query.where(_sessions.until > now)).scalars().all()
-        over = _sessions.token_hash.not_in(kept[: _MOST_SESSIONS - 1])
-        connection.execute(sa.delete(tables.sessions).where(over))
+        kept = connection.execute(query.where(own, current)).scalars().all()
+        over = sa.and_(own, _sessions.token_hash.not_in(kept[: _MOST_SESSIONS - 1]))
+        connection.execute(sa.delete(tables.sessions).where(sa.or_(over, ~current)))
         row = {
             "token_hash": _hash(token),
-            "key_hash": _hash(key),
+            "key_hash": key_hash,
             "host": host,
             "until": now + 1000 * SESSION_SECONDS,
+            "who": who,
+            "claims": claims,
         }
         connection.execute(sa.insert(tables.sessions), row)
     return token
 
 
+def session_actor(store: Store, token: str, host: str) -> Actor | None:
+    """Who has this session, with their present roles; None if it has ended or they have none."""
+    with store.read() as connection:
+        values = {"token": _hash(token), "host": host}
+        session = connection.execute(_SESSION, values).one_or_none()
+        if session is None or session.until <= store.now():
+            return None
+        if not session.who:
+            return everywhere(OWNER, "key")
+        roles = find_roles(connection, json.loads(session.claims))
+    return Actor(session.who, "signed in", roles) if roles else None
+
+
+def end_session(store: Store, token: str) -> None:
+    """Sign out: the session of this token ends in every tab."""
+    with store.write() as connection:
+        own = _sessions.token_hash == _hash(token)
+        connection.execute(sa.delete(tables.sessions).where(own))
+
+
 def has_session(store: Store, token: str, host: str) -> bool:
     """Whether this token is a session of the present key, begun at this host and not expired."""
-    with store.read() as connection:
-        until = connection.execute(_SESSION, {"token": _hash(token), "host": host}).scalar()
-    return until is not None and until > store.now()
+    actor = session_actor(store, token, host)
+    return actor is not None and actor.came_by == "key"
 
 
 def invite(store: Store, study: str, annotator: str, opens: Opens = "duels") -> str:

@@ -223,6 +223,7 @@ def delete_study(store: Store, study: str) -> None:
     with store.write() as connection:
         study_row(connection, study, lock=True)
         connection.execute(sa.delete(tables.studies).where(tables.studies.c.id == study))
+        connection.execute(sa.delete(tables.members).where(tables.members.c.study == study))
 
 
 def _set_status(store: Store, study: str, status: str) -> None:

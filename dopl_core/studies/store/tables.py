@@ -25,9 +25,10 @@ from sqlalchemy import (
     text,
 )
 
+from dopl_core.studies.model.actors import ROLES
 from dopl_core.studies.model.outcomes import OUTCOMES, PURPOSES, STATUSES
 
-VERSIONS = ("0010", "0011")  # schemas that can be opened, oldest first; the last: this file
+VERSIONS = ("0010", "0011", "0012")  # schemas that can be opened, oldest first; the last: this file
 
 metadata = MetaData()
 
@@ -268,15 +269,44 @@ keys = Table(
     Column("made_at", BigInteger, nullable=False),
 )
 
-# What owners' browsers keep in place of the key.
+# What browsers keep in place of the owner's key, or after they signed in.
 sessions = Table(
     "sessions",
     metadata,
     Column("token_hash", Text, primary_key=True),
-    Column("key_hash", Text, nullable=False),  # of the key that began it
+    Column("key_hash", Text, nullable=False),  # of the owner's key when it began; "": no key
     Column("host", Text, nullable=False, server_default=""),  # and port, as the browser names it
     Column("until", BigInteger, nullable=False),
+    Column("who", Text, nullable=False, server_default=""),  # signed in; "": by the owner's key
+    Column("claims", Text, nullable=False, server_default="{}"),  # JSON, by which roles are found
 )
+
+# Which claims of people who sign in give which role; bundles do not have them.
+members = Table(
+    "members",
+    metadata,
+    Column("study", Text, primary_key=True),  # "": all studies
+    Column("claim", Text, primary_key=True),  # such as email or groups
+    Column("value", Text, primary_key=True),
+    Column("role", Text, nullable=False),
+    Column("added_at", BigInteger, nullable=False),
+    _one_of("members", "role", ROLES),
+)
+
+# Who looked at what, and who changed or was refused what: never the data themselves. Rows outlive
+# the study that they are about, so there is no foreign key.
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("study", Text, nullable=False),  # "": no study, or all
+    Column("who", Text, nullable=False),
+    Column("act", Text, nullable=False),
+    Column("about", Text, nullable=False, server_default=""),
+    Column("refused", Boolean, nullable=False),
+)
+Index("audit_at", audit.c.at)
 
 # What cards show of arms beside the roster's columns; bundles do not have them.
 photos = Table(

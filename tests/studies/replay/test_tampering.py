@@ -44,7 +44,8 @@ DERIVED = {  # computed again from the log where it is damaged, the key of a cac
     "epochs": "digest",
     "snapshots": "seq log digest arrays",
 }
-ACCESS = {"invites", "keys", "sessions", "seats", "drafts", "mappings"}  # not of the record
+# Not of the record:
+ACCESS = {"invites", "keys", "sessions", "members", "audit", "seats", "drafts", "mappings"}
 
 
 def columns_in(*kinds: dict[str, str]) -> set[tuple[str, str]]:

@@ -8,11 +8,13 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from dopl_core.studies import ALL_STUDIES
 from pages.shared.backend import planner, store
 from pages.shared.errors import with_database
-from pages.shared.guards import is_owner
+from pages.shared.guards import visitor
 from pages.shared.heap import share_one_heap
 from pages.shared.middleware import AccessControl
+from pages.shared.visitors import has_role
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -34,16 +36,23 @@ def navigation() -> None:
     simulate = _page("simulate.py", "Simulate", "play_circle")
     guides = _page("help.py", "Help", "help")
     reader = _page("list.py", "List", "list")
+    audit = _page("audit.py", "Audit", "policy")
     with with_database():
         store()
         planner()
         if "read" in st.query_params:
             page = st.navigation([home, reader], position="hidden")
-        elif "invite" in st.query_params or not is_owner():
+        elif "invite" in st.query_params or not (actor := visitor()).roles:
             page = st.navigation([home, annotate], position="hidden")
-        else:
-            everything = [home, annotate, studies, insights, simulate, guides]
+        elif "owner" in actor.roles_in(ALL_STUDIES):
+            everything = [home, annotate, studies, insights, simulate, audit, guides]
             page = st.navigation(everything, position="top")
+        else:
+            runs = has_role(actor, "owner", "coordinator")
+            own = [home, *[studies, insights, guides] * runs]
+            own += [annotate] * has_role(actor, "owner", "annotator")
+            own += [reader] * has_role(actor, "reader") + [audit] * has_role(actor, "owner")
+            page = st.navigation(own, position="top")
         page.run()
 
 

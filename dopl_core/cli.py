@@ -79,7 +79,8 @@ def key(args: argparse.Namespace) -> None:
     from dopl_core import studies
     from dopl_core.studies import access
 
-    _print_link(access.make_owner_key(studies.open_store()), args.address, [])
+    store = studies.open_store().acting_as(studies.COMMAND_LINE)
+    _print_link(access.make_owner_key(store), args.address, [])
 
 
 def _print_link(key: str, address: str | None, options: list[str]) -> None:

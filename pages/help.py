@@ -5,9 +5,9 @@ import re
 import streamlit as st
 
 from dopl_core.paths import GUIDES
-from pages.shared.guards import owner_only
+from pages.shared.guards import only
 
-owner_only()
+only("owner", "coordinator")
 
 FIRST = ("owner", "coordinator", "researcher", "server", "how_it_learns", "promises")
 

@@ -6,9 +6,15 @@ from dopl_core import environments
 from dopl_core.studies import cards
 from pages.shared.duel_cards import open_duels, trial
 from pages.shared.errors import show_errors
-from pages.shared.guards import owner_only
+from pages.shared.guards import ALL_STUDIES, may, only, visitor
+from pages.shared.visitors import has_role
 
-owner_only()
+only("owner", "coordinator", "reader", "annotator")
+if not may(ALL_STUDIES, "owner"):  # their own page in place of the owner's
+    runs = has_role(visitor(), "owner", "coordinator")
+    own = "studies/page.py" if runs else "annotate/page.py"
+    own = "list.py" if not runs and has_role(visitor(), "reader") else own
+    st.switch_page(f"pages/{own}")
 
 st.title("Whom to help next, learned from simple comparisons")
 st.markdown(

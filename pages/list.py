@@ -1,20 +1,28 @@
-"""This week's list for a colleague with a link: read-only."""
+"""This week's list for a colleague with a link, or with the role of a reader: read-only."""
 
 import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import WeekList
-from pages.shared.backend import store
 from pages.shared.errors import show_errors
-from pages.shared.guards import reader_only
+from pages.shared.guards import may, reader_only, store
 from pages.shared.markdown import plain
 from pages.studies import list_tab
 from pages.studies.print_sheet import print_button
 
-reader = reader_only()
+chosen = reader_only()
+if chosen is None:
+    st.title("Lists", anchor=False)
+    for one in studies.list_studies(store()):
+        if may(one.id, "owner", "coordinator", "reader") and st.button(
+            plain(one.title), key=f"open-{one.id}"
+        ):
+            st.query_params["study"] = one.id
+            st.rerun()
+    st.stop()
 
 with show_errors(stop=True):
-    study = studies.get_study(store(), reader.study)
+    study = studies.get_study(store(), chosen)
     made = studies.read_lists(store(), study.id, last=1)
 st.title(plain(study.title), anchor=False)
 if not made:
@@ -27,7 +35,7 @@ def notice_a_newer_list(shown: WeekList) -> None:
     """A page that was left open says that there is a newer list, and shows it."""
     reader_only()
     with show_errors(stop=True):
-        newest = studies.read_lists(store(), reader.study, last=1)
+        newest = studies.read_lists(store(), study.id, last=1)
     if newest != [shown]:
         st.rerun()
 
@@ -41,4 +49,4 @@ if before not in (None, made[-1]):
 st.session_state.shown = made[-1]
 notice_a_newer_list(made[-1])
 list_tab.show_list(study.config, made[-1])
-print_button(study.title, study.config, made[-1])
+print_button(study, made[-1])

@@ -35,6 +35,9 @@ threads and processes at once. Nothing here knows of a web page.
     assessment, assessment_text, chart_text, effect_of_help, forecast      # what the data says
     reliability, reliability_text                         # whether people can stop answering
     access                                                # keys, sessions and invitations
+    add_member(store, study, "ann@clinic.example", "reader"); remove_member(...); list_members(...)
+    store.acting_as(actor)                                # for somebody: roles.py says what is open
+    read_audit(store, study); keep_audit(store, 365); forget_audit(store)   # who did what
 
 Episodes (plans) count from 1; epochs of an episode and duels of an epoch count from 0. A wrong
 argument raises a StudyError, a wrong file a CsvError, trouble with the database a StoreError. All
@@ -49,6 +52,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from dopl_core.learning.learner import Learner
+from dopl_core.studies import access
 from dopl_core.studies.analysis.agreement import measure_agreement
 from dopl_core.studies.analysis.frames import (
     annotators,
@@ -59,6 +63,17 @@ from dopl_core.studies.analysis.frames import (
     plans,
     sureness,
     transitions,
+)
+from dopl_core.studies.audit import (
+    AUDIT_COLUMNS,
+    Act,
+    audit_days,
+    audit_rows,
+    download,
+    forget_audit,
+    keep_audit,
+    print_list,
+    read_audit,
 )
 from dopl_core.studies.collect import cards
 from dopl_core.studies.collect.duels import answer, next_duel, skip_practice, undo
@@ -103,6 +118,17 @@ from dopl_core.studies.exchange.import_export import (
     replay_study,
 )
 from dopl_core.studies.exchange.seal import Seal, check_signature, seal_study, sign_seal
+from dopl_core.studies.members import Member, add_member, list_members, remove_member
+from dopl_core.studies.model.actors import (
+    ALL_STUDIES,
+    COMMAND_LINE,
+    NOBODY,
+    ROLES,
+    Actor,
+    RefusedError,
+    Role,
+    everywhere,
+)
 from dopl_core.studies.model.errors import AmbiguousDatesError, CsvError, StoreError, StudyError
 from dopl_core.studies.model.log_values import week_of
 from dopl_core.studies.model.names import participant_name
@@ -216,11 +242,15 @@ _ANALYSIS = (
     "sharing_cost",
 )
 
+access.guard(globals())  # from here on, roles are checked
+
 
 def __getattr__(name: str) -> Any:
     """Import what is imported at first use."""
     if name in _ANALYSIS:
-        return importlib.import_module(f"dopl_core.studies.analysis.{name}")
+        module = importlib.import_module(f"dopl_core.studies.analysis.{name}")
+        access.guard(vars(module), name)
+        return module
     if name == "Planner":
         return importlib.import_module("dopl_core.studies.operate.planner_process").Planner
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,26 +4,33 @@ Only hashes of keys and tokens are stored. A browser sends the owner's key once,
 in, and gets a session: a random token that it keeps instead. Sessions expire after some days; a new
 key ends all of them. A member's session also ends when no claim of theirs gives a role any more.
 
+`guard` puts the gate before the service calls: it asks roles.py whether somebody may do this, and
+has it recorded. This is the only place where roles are checked.
+
 A link may be shared by the participants of a panel, each with an id. The browser that first uses an
 id keeps it: a random token in a cookie, of which the hash is stored.
 """
 
+import functools
 import hashlib
+import inspect
 import json
 import secrets
-import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from dopl_core.studies.audit import note, recorded, refuse
 from dopl_core.studies.members import find_roles, usable_claims
-from dopl_core.studies.model.actors import Actor, everywhere
+from dopl_core.studies.model.actors import ALL_STUDIES, Actor, Role, everywhere
 from dopl_core.studies.model.errors import StudyError
-from dopl_core.studies.model.names import check_person, participant_name
+from dopl_core.studies.model.names import check_person, looks_like, participant_name
+from dopl_core.studies.roles import CALLS, Call
 from dopl_core.studies.store import tables
+from dopl_core.studies.store.audit_entry import RECORD, make
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.study_reader import read_study, study_row
 
@@ -107,7 +114,10 @@ def begin_session(store: Store, key: str, host: str) -> str | None:
 
     host: the app's name and port in the browser's address; the session is valid only there
     """
-    return _new_session(store, host, _hash(key)) if is_owner(store, key) else None
+    if not is_owner(store, key):
+        note(store, ALL_STUDIES, "Somebody", "sign-in", "wrong key", refused=True)
+        return None
+    return _new_session(store, host, _hash(key))
 
 
 def begin_member_session(
@@ -122,9 +132,13 @@ def begin_member_session(
     with store.read() as connection:
         roles = find_roles(connection, usable)
         key_hash = connection.execute(sa.select(_KEY_HASH)).scalar() or ""
-    if not roles or not name.strip():
+    name = name.strip()
+    if looks_like(name) == looks_like(OWNER):
+        name = f"{name} (member)"  # not to be taken for the owner
+    if not roles or not name:
+        note(store, ALL_STUDIES, name or "Somebody", "sign-in", "no role", refused=True)
         return None
-    return _new_session(store, host, key_hash, name.strip(), json.dumps(usable))
+    return _new_session(store, host, key_hash, name, json.dumps(usable))
 
 
 def _new_session(store: Store, host: str, key_hash: str, who: str = "", claims: str = "{}") -> str:
@@ -144,6 +158,8 @@ def _new_session(store: Store, host: str, key_hash: str, who: str = "", claims: 
             "claims": claims,
         }
         connection.execute(sa.insert(tables.sessions), row)
+        by = f"{who} (signed in)" if who else f"{OWNER} (key)"
+        connection.execute(RECORD, make(now, ALL_STUDIES, by, "sign-in"))
     return token
 
 
@@ -179,7 +195,7 @@ def invite(store: Store, study: str, annotator: str, opens: Opens = "duels") -> 
     opens: "duels" lets them answer, "list" lets them read the list and nothing else
     """
     annotator = check_person(annotator)
-    if _looks_like(annotator) == _looks_like(OWNER):
+    if looks_like(annotator) == looks_like(OWNER):
         raise StudyError(
             f'"{annotator}" is reserved for the owner\'s own answers; use another name'
         )
@@ -211,6 +227,16 @@ def find_invite(store: Store, token: str, opens: Opens = "duels") -> Invite | No
         values = {"token": _hash(token), "opens": opens}
         row = connection.execute(_BY_TOKEN, values).one_or_none()
     return None if row is None else Invite(*row)
+
+
+def refuse_link(store: Store, token: str, opens: Opens) -> None:
+    """Record that somebody came with a link that is unknown or revoked."""
+    query = sa.select(_invites.study).where(_invites.token_hash == _hash(token))
+    with store.read() as connection:
+        study = connection.execute(query).scalar()
+    about = "link to comparisons" if opens == "duels" else "link to the list"
+    why = "unknown" if study is None else "revoked"
+    note(store, study or ALL_STUDIES, "Somebody (link)", "link", f"{about}: {why}", refused=True)
 
 
 def invites(store: Store, study: str, opens: Opens = "duels") -> list[Invite]:
@@ -303,12 +329,66 @@ def _new_key(store: Store, key: str) -> sqlite.Insert | postgresql.Insert:
     return insert(tables.keys).values(row)
 
 
-def _looks_like(name: str) -> str:
-    """A name with case, width, blanks and invisible marks removed, to find look-alikes."""
-    kept = (c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c)[0] in "LNPS")
-    return "".join(kept).casefold()
-
-
 def _hash(secret: str) -> str:
     # Tokens are long and random, so a plain hash cannot be reversed by guessing.
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+# --- the gate
+
+
+_NO_ROLES: frozenset[Role] = frozenset()
+
+
+def guard(module: dict[str, Any], prefix: str = "") -> None:
+    """Put the gate before all service calls of a module, as roles.py says.
+
+    module: its names;  prefix: of its calls in the table, "access" for access.invite
+    """
+    for name, row in CALLS.items():
+        of, _, call = name.rpartition(".")
+        if of == prefix and row.scope != "open" and not hasattr(module[call], "is_guarded"):
+            module[call] = _gated(module[call], row)
+
+
+def _gated(do: Callable[..., Any], row: Call) -> Callable[..., Any]:
+    """A service call that is refused to those whose role does not allow it."""
+    signature = inspect.signature(do)
+
+    @functools.wraps(do)
+    def call(store: Store, *args: Any, **options: Any) -> Any:
+        actor = store.actor
+        if actor is None:
+            return do(store, *args, **options)
+        study = ALL_STUDIES
+        if row.scope == "mine":
+            found = do(store, *args, **options)
+            return [one for one in found if row.may & actor.roles_in(one.id)]
+        if row.scope != "all":
+            study = args[0] if args else options[row.scope]
+            if row.scope == "impression":
+                study = store.shown_in.get(study) or _study_of(store, study)
+        roles = actor.roles.get(study, _NO_ROLES) | actor.roles.get(ALL_STUDIES, _NO_ROLES)
+        allowed = roles & row.may
+        if row.own and allowed == {"annotator"}:
+            asked = args[1] if len(args) > 1 else options.get("annotator")
+            allowed = allowed if asked == actor.name else _NO_ROLES
+        if not allowed:
+            refuse(store, actor, study, row, do.__name__)
+        if not (row.act or row.look) or allowed == {"annotator"}:
+            return do(store, *args, **options)
+        given = signature.bind(store, *args, **options)
+        given.apply_defaults()
+        return recorded(do, given, row, actor, study)
+
+    call.is_guarded = True  # type: ignore[attr-defined]
+    return call
+
+
+def _study_of(store: Store, impression: object) -> str:
+    query = sa.select(tables.impressions.c.study).where(tables.impressions.c.id == impression)
+    with store.read() as connection:
+        return connection.execute(query).scalar() or ""
+
+
+guard(globals(), "access")

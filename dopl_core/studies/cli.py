@@ -9,11 +9,11 @@ import numpy as np
 
 from dopl_core import studies
 from dopl_core.paths import write_private
-from dopl_core.studies import Setting, StudyError, access
+from dopl_core.studies import Setting, StudyError, access, access_cli
 from dopl_core.studies.diagnostics import run_checks
 from dopl_core.studies.operate.rehearsal import Habits, people_in
 from dopl_core.studies.operate.rehearsal import rehearse as play
-from dopl_core.studies.weekly_cli import correct, list_, report, say
+from dopl_core.studies.weekly_cli import correct, list_, open_store, report, say
 
 Command = Callable[[argparse.Namespace], None]
 Adder = Callable[[str, Command], argparse.ArgumentParser]
@@ -37,6 +37,7 @@ def add(command: Adder) -> None:
     for one in (sub, _of_study(command("seal", seal))):
         one.add_argument("--key", type=Path, metavar="FILE", help="the owner's key signs the seal")
     _add_rehearse(command("rehearse", rehearse))
+    access_cli.add(command)
 
 
 def _of_study(sub: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -161,7 +162,7 @@ def new(args: argparse.Namespace) -> None:
             chosen[setting.name] = setting.about.offered
     config = studies.from_roster(studies.read_roster(args.roster, states), states, **chosen)
     past = None if args.history is None else studies.read_history(args.history, config)
-    say(studies.create_study(studies.open_store(), config, past))
+    say(studies.create_study(open_store(), config, past))
 
 
 def change_settings(args: argparse.Namespace) -> None:
@@ -172,13 +173,13 @@ def change_settings(args: argparse.Namespace) -> None:
         if not equals:
             raise StudyError(f'"{pair[:80]}" has no value: write NAME=VALUE')
         new[name] = studies.parse_setting(name, text)
-    studies.change_settings(studies.open_store(), args.study, **new)
+    studies.change_settings(open_store(), args.study, **new)
     say(f"{args.study}: {', '.join(new)} changed; from the next list on")
 
 
 def people(args: argparse.Namespace) -> None:
     """Add the people who are new in a roster; with --left, remove those who are not in it."""
-    store = studies.open_store()
+    store = open_store()
     roster = studies.read_roster(args.file, studies.coming_config(store, args.study).states)
     joined, left = studies.update_people(store, args.study, roster, left=args.left, many=args.yes)
     say(f"{args.study}: {joined} joined, {left} left; from the next list on")
@@ -186,7 +187,7 @@ def people(args: argparse.Namespace) -> None:
 
 def history(args: argparse.Namespace) -> None:
     """Add past records to a study, before its first list."""
-    store = studies.open_store()
+    store = open_store()
     past = studies.read_history(args.file, studies.coming_config(store, args.study))
     studies.add_history(store, args.study, past)
     say(f"{args.study}: {past.moves} moves of {past.arms} people found, {past.gaps} gaps")
@@ -194,13 +195,13 @@ def history(args: argparse.Namespace) -> None:
 
 def answers(args: argparse.Namespace) -> None:
     """Add past answers to a study, before its first list; give past records first."""
-    past = studies.add_answers(studies.open_store(), args.study, args.file)
+    past = studies.add_answers(open_store(), args.study, args.file)
     say(f"{args.study}: {past.count} answers of {len(past.annotators)} annotators found")
 
 
 def photos(args: argparse.Namespace) -> None:
     """Add photos to cards; they are made small, and only annotators of the study see them."""
-    store = studies.open_store()
+    store = open_store()
     found = studies.read_photos(args.file, studies.coming_config(store, args.study))
     if not found.photos:
         raise StudyError(f"{args.file}: no photo is named after an id: nothing was changed")
@@ -213,7 +214,7 @@ def photos(args: argparse.Namespace) -> None:
 
 def show_studies(args: argparse.Namespace) -> None:
     """Print one line for each study, its id first."""
-    store = studies.open_store()
+    store = open_store()
     for broken in studies.list_unreadable(store):
         say(f"{broken.id}  cannot be read: {broken.why}", file=sys.stderr)
     for study in studies.list_studies(store):
@@ -245,7 +246,7 @@ def enough(args: argparse.Namespace) -> None:
 
 def export(args: argparse.Namespace) -> None:
     """Write a study into a zip of CSV files."""
-    store = studies.open_store()
+    store = open_store()
     content = studies.export_bundle(store, args.study, args.without_names, args.keep)
     write_private(out := args.out or Path(f"{args.study}.zip"), content)
     say(f"{out}: {len(content):,} bytes")
@@ -253,7 +254,7 @@ def export(args: argparse.Namespace) -> None:
 
 def import_(args: argparse.Namespace) -> None:
     """Read a study from such a zip, all of it or nothing; prints its id."""
-    say(studies.import_bundle(studies.open_store(), args.bundle))
+    say(studies.import_bundle(open_store(), args.bundle))
 
 
 def replay(args: argparse.Namespace) -> None:
@@ -264,14 +265,14 @@ def replay(args: argparse.Namespace) -> None:
     if Path(args.what).is_file():
         learner = studies.replay_bundle(Path(args.what), how.append, args.seal)
     else:
-        learner = studies.replay_study(studies.open_store(), args.what, how.append, args.seal)
+        learner = studies.replay_study(open_store(), args.what, how.append, args.seal)
     answers = f"{learner.counts.total():.0f} answers replayed; {how[0]}"
     say(f"{args.what}: {learner.episode} plans and {answers}")
 
 
 def seal(args: argparse.Namespace) -> None:
     """Print a line that proves later that nothing before it was changed."""
-    store = studies.open_store()
+    store = open_store()
     made = studies.seal_study(store, args.study)
     if args.key is not None:
         key = args.key.read_text().strip()
@@ -286,7 +287,7 @@ def rehearse(args: argparse.Namespace) -> None:
     if (args.study is None) == (args.environment is None):
         raise StudyError("name a study, or an environment with --environment")
     habits = Habits(args.think, args.slips, walk_aways=args.walk_aways)
-    store = studies.open_store()
+    store = open_store()
     study = args.study
     if study is None:
         config = studies.from_environment(args.environment, practice=False, seed=args.seed)

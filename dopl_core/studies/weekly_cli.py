@@ -12,6 +12,11 @@ from dopl_core.paths import write_private
 from dopl_core.studies import StudyError, one_line, printable
 
 
+def open_store() -> studies.Store:
+    """The database, for the owner at the command line."""
+    return studies.open_store().acting_as(studies.COMMAND_LINE)
+
+
 def say(words: str, **options: Any) -> None:
     """Print a line; text from rosters, names and comments cannot send codes to the terminal."""
     print(one_line(words), **options)
@@ -19,7 +24,7 @@ def say(words: str, **options: Any) -> None:
 
 def list_(args: argparse.Namespace) -> None:
     """Whom to help, as CSV: this week's list, or an earlier list and its outcome."""
-    store = studies.open_store()
+    store = open_store()
     _make_due_list(store, args.study)
     if args.remove or args.add or args.because:
         change = {"remove": args.remove, "add": args.add, "because": args.because}
@@ -75,7 +80,7 @@ def _read_report(
 
 def report(args: argparse.Namespace) -> None:
     """Report everybody's state and who was helped, and make the next list; or undo a report."""
-    store = studies.open_store()
+    store = open_store()
     if args.undo:
         undo_report(store, args)
         return
@@ -125,7 +130,7 @@ def undo_report(store: studies.Store, args: argparse.Namespace) -> None:
 
 def correct(args: argparse.Namespace) -> None:
     """Correct a report; the next list uses it, and nothing is overwritten."""
-    store = studies.open_store()
+    store = open_store()
     read = _read_report(store, args, studies.coming_config(store, args.study), args.week)
     studies.correct(store, args.study, args.week, read.states, read.help_marks)
     say(f"{args.study}: week {args.week} corrected; from the next list on")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Ask, Finished, RoundEnd, StudyConfig, Waiting, cards
-from pages.shared.backend import planner, store
+from pages.shared.backend import planner
 from pages.shared.duel_cards import name_on_card, show_pair
 from pages.shared.errors import safely
 from pages.shared.guards import Seat
@@ -95,7 +95,7 @@ def choose(session: Session, ask: Ask, outcome: str) -> None:
         measured = st.session_state.get(CLOCK)
     finally:  # Streamlit may interrupt the run at this access: the answer is saved all the same
         times = studies.browser_times((measured or {}).get("said"), ask.impression, server_ms)
-        receipt = studies.answer(store(), ask.impression, outcome, **vars(times))
+        receipt = studies.answer(session.seat.store, ask.impression, outcome, **vars(times))
     memory.note = receipt.message
     if receipt.saved and ask.purpose == "practice" and outcome in ("left", "right"):
         memory.lesson = (ask, outcome)
@@ -106,14 +106,14 @@ def choose(session: Session, ask: Ask, outcome: str) -> None:
 def undo(session: Session, impression: int) -> None:
     memory = session.memory
     if memory.undone != impression:  # a double click undoes one answer
-        again = studies.undo(store(), session.study, session.annotator)
+        again = studies.undo(session.seat.store, session.study, session.annotator)
         memory.undone = impression
         memory.note = "Undone. Please answer again." if again else "It is too late to undo this."
 
 
 def skip_practice(session: Session) -> None:
     session.memory.note, session.memory.lesson = "", None
-    studies.skip_practice(store(), session.study, session.annotator)
+    studies.skip_practice(session.seat.store, session.study, session.annotator)
 
 
 def go_on(session: Session) -> None:
@@ -149,7 +149,14 @@ def show_duel(session: Session, ask: Ask) -> None:
             st.text("Practice: these answers do not count.")
         elif memory.notice:
             st.info(plain(memory.notice), icon=":material/update:")
-    show_pair(session.config, ask.left, ask.right, ask.episode, ask.epoch, study=session.study)
+    show_pair(
+        session.config,
+        ask.left,
+        ask.right,
+        ask.episode,
+        ask.epoch,
+        photos_of=(session.seat.store, session.study),
+    )
     with st.container(key="bar"):
         with st.container(horizontal=True, key=f"choices-{ask.impression}"):
             for which, side in (("left", ask.left), ("right", ask.right)):
@@ -217,7 +224,14 @@ def show_lesson(session: Session) -> None:
     why = cards.why_better(better, worse, seen, not config.hide_state)
     verdict = "Yes" if outcome == ask.expected else "Not quite"
     st.text("Practice: these answers do not count.")
-    show_pair(config, *sides, ask.episode, ask.epoch, key="lesson-card", study=session.study)
+    show_pair(
+        config,
+        *sides,
+        ask.episode,
+        ask.epoch,
+        key="lesson-card",
+        photos_of=(session.seat.store, session.study),
+    )
     with st.container(key="bar"):
         with st.container(key="note"):
             st.text(f"{verdict}: {name_on_card(config, better)} was doing better. {why}")
@@ -231,11 +245,11 @@ def is_round_end(session: Session, ask: Ask) -> bool:
     """Whether a round has ended for this person since their last answer, and is worth telling."""
     memory = session.memory
     if memory.place is None and ask.purpose not in ANY_TIME:  # they come back later
-        last = studies.own_answers(store(), session.study, session.annotator, last=1)
+        last = studies.own_answers(session.seat.store, session.study, session.annotator, last=1)
         memory.place = next(((one.episode, one.epoch) for one in last), (ask.episode, ask.epoch))
     if memory.checked != ask.episode and memory.place and ask.episode > memory.place[0]:
         memory.checked = ask.episode
-        end = studies.round_end(store(), session.study, session.annotator)
+        end = studies.round_end(session.seat.store, session.study, session.annotator)
         if end.own >= FEWEST_TOLD:
             memory.round_end = end
     return memory.round_end is not None

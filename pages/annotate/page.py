@@ -8,24 +8,29 @@ from dopl_core import studies
 from dopl_core.studies import Ask, Finished, StoreError, Waiting
 from pages.annotate import board, side_views
 from pages.annotate.board import Memory, Session
-from pages.shared.backend import planner, store
+from pages.shared.backend import planner
 from pages.shared.duel_cards import open_duels, trial
 from pages.shared.errors import show, show_errors, show_last_error
-from pages.shared.guards import Seat, seat
+from pages.shared.guards import ALL_STUDIES, Seat, may, seat, store
 from pages.shared.markdown import plain
 
 KEYS = Path(__file__).parent / "keys.js"
 
 
 def choose_study() -> None:
-    """The owner chooses a study."""
+    """An owner, or an annotator who signed in, chooses a study."""
     st.title("Annotate", anchor=False)
-    running = [s for s in studies.list_studies(store()) if s.status == "running"]
+    found = studies.list_studies(store())
+    running = [s for s in found if s.status == "running" and may(s.id, "owner", "annotator")]
     for study in running:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             st.text(study.title, width="stretch")
             if st.button("Answer", key=f"open-{study.id}"):
                 open_duels(study.id)
+    if not may(ALL_STUDIES, "owner"):
+        if not running:
+            st.markdown("No study asks you for comparisons at the moment.")
+        return
     st.markdown(
         "To invite colleagues, open a study on the *Studies* page and choose *Invite*."
         if running
@@ -41,7 +46,7 @@ def open_session(here: Seat) -> Session:
     known = st.session_state.setdefault("configs", {})
     with show_errors(stop=True):
         try:
-            known[here.study] = studies.get_study(store(), here.study).config
+            known[here.study] = studies.get_study(here.store, here.study).config
         except StoreError:
             if here.study not in known:
                 raise
@@ -52,11 +57,11 @@ def open_session(here: Seat) -> Session:
 def next_reply() -> Ask | Waiting | Finished:
     """What to show now; while a plan is made, the page waits two seconds for it."""
     who = (session.study, here.name, here.participant)
-    reply = studies.next_duel(store(), *who)
+    reply = studies.next_duel(here.store, *who)
     if isinstance(reply, Waiting) and reply.reason == "plan":
         with st.spinner(side_views.WAITS["plan"]):
             planner().wait(session.study, seconds=2.0)
-        reply = studies.next_duel(store(), *who)
+        reply = studies.next_duel(here.store, *who)
     return reply
 
 

@@ -6,7 +6,6 @@ import streamlit as st
 from dopl_core import studies
 from dopl_core.studies import Ask, Finished, Own, StoreError, Waiting, chart_text
 from pages.annotate.board import Session, go_on, open_view, undo
-from pages.shared.backend import store
 from pages.shared.downloads import csv_button
 from pages.shared.duel_cards import is_trial, name_on_card, show_pair
 from pages.shared.markdown import plain
@@ -33,7 +32,7 @@ def show_arrival(session: Session) -> bool:
     memory, config = session.memory, session.config
     if memory.began or not session.seat.invited:
         return False
-    new = studies.arrival(store(), session.study, session.annotator)
+    new = studies.arrival(session.seat.store, session.study, session.annotator)
     if new is None or not new.answers:
         memory.began = True
         return False
@@ -95,7 +94,7 @@ def show_rest(session: Session, reply: Waiting | Finished) -> None:
 def show_own_numbers(session: Session) -> None:
     """The person's own answers: how many, how fast, and all of them as CSV."""
     try:
-        answers = studies.answers(store(), session.study, session.annotator)
+        answers = studies.answers(session.seat.store, session.study, session.annotator)
     except StoreError:
         return
     given = chart_text.learnt_answers(answers)
@@ -126,7 +125,7 @@ def show_paused(session: Session) -> None:
 
 def show_own(session: Session) -> None:
     """The last ten answers; those of this round can be changed."""
-    answers = studies.own_answers(store(), session.study, session.annotator)
+    answers = studies.own_answers(session.seat.store, session.study, session.annotator)
     looked = [one for one in answers if one.impression == session.memory.looked_at]
     if looked:
         show_answer(session, looked[0])
@@ -149,7 +148,7 @@ def show_answer(session: Session, one: Own) -> None:
     config = session.config
     st.text(answer_text(session, one))
     pair = (one.left, one.right, one.episode, one.epoch)
-    show_pair(config, *pair, key="again-card", study=session.study)
+    show_pair(config, *pair, key="again-card", photos_of=(session.seat.store, session.study))
     if one.can_change:
         st.text("Change it to:")
         names = {"left": name_on_card(config, one.left), "right": name_on_card(config, one.right)}
@@ -176,7 +175,7 @@ def look_at(session: Session, impression: int) -> None:
 
 
 def change(session: Session, impression: int, outcome: str) -> None:
-    changed = studies.change(store(), impression, session.annotator, outcome)
+    changed = studies.change(session.seat.store, impression, session.annotator, outcome)
     session.memory.looked_at = 0
     session.memory.note = "Changed." if changed else "Too late: a list was made with this answer."
 
@@ -203,7 +202,7 @@ def flag(session: Session, ask: Ask) -> None:
     if not comment:
         raise ValueError("Please write what is wrong.")
     arm = ("", ask.left.arm, ask.right.arm)[about]
-    studies.flag(store(), ask.impression, session.annotator, comment, arm)
+    studies.flag(session.seat.store, ask.impression, session.annotator, comment, arm)
     go_on(session)
     session.memory.note = "Thank you. The owner will read this."
 
@@ -234,7 +233,7 @@ def show_round_end(session: Session) -> None:
 
 def show_learnt(session: Session) -> None:
     """What a visitor's answers have taught, with links to more."""
-    learner = studies.load_learner(store(), session.study)
+    learner = studies.load_learner(session.seat.store, session.study)
     finding = chart_text.strengths_finding(studies.beliefs(session.config, learner))
     st.text(f"Learned so far: {finding.title}.")
     with st.container(horizontal=True):

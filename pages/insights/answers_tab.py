@@ -15,9 +15,9 @@ from dopl_core.studies import (
 )
 from pages.insights.finding_box import finding_box, show_chart, show_table
 from pages.shared import charts
-from pages.shared.backend import store
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
+from pages.shared.guards import store
 from pages.shared.markdown import plain
 
 MOST_PEOPLE = 40  # in one chart; its CSV file has all

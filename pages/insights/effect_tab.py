@@ -17,7 +17,7 @@ from dopl_core.studies import (
 from pages.insights import sharing_box
 from pages.insights.finding_box import finding_box
 from pages.shared import charts
-from pages.shared.backend import store
+from pages.shared.guards import store
 from pages.shared.markdown import plain
 
 

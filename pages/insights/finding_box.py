@@ -38,6 +38,7 @@ def finding_box(
                 "Data (CSV)",
                 finding.data,
                 f"{study.id}-{name}.csv",
+                study.id,
                 key=f"csv-{name}",
                 type="tertiary",
                 icon=":material/download:",

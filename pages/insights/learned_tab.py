@@ -8,7 +8,7 @@ from dopl_core import studies
 from dopl_core.studies import Learner, Study, chart_text, printable
 from pages.insights.finding_box import show_chart, show_table
 from pages.shared import charts
-from pages.shared.backend import store
+from pages.shared.guards import store
 
 MOST_PEOPLE = 40  # in one chart; its CSV file has all
 

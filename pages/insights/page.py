@@ -6,15 +6,15 @@ import streamlit as st
 
 from dopl_core import studies
 from pages.insights import answers_tab, effect_tab, learned_tab
-from pages.shared.backend import store
-from pages.shared.guards import owner_only
+from pages.shared.guards import may, only, store
 from pages.shared.help_link import help_link
 
-owner_only()
+only("owner", "coordinator")
 
 st.title("Insights", anchor=False)
 help_link("how_it_learns", "How it learns, and how to read the results")
-known = {study.id: study for study in studies.list_studies(store())}
+found = studies.list_studies(store())
+known = {study.id: study for study in found if may(study.id, "owner", "coordinator")}
 if not known:
     st.markdown("There is no study yet. Make one, collect some answers, and come back.")
     if st.button("Make a study", type="primary"):

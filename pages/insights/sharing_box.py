@@ -5,7 +5,7 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Learner, Study, sharing_cost
-from pages.shared.backend import store
+from pages.shared.guards import store
 from pages.shared.markdown import plain
 
 

@@ -8,35 +8,49 @@ import pandas as pd
 import streamlit as st
 from streamlit.runtime import get_instance
 
+from dopl_core import studies
 from dopl_core.studies import write_csv, write_xlsx
-from pages.shared.guards import owners_check
+from pages.shared.guards import acting_as, store, visitors_check
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _PLACES = cycle(range(8))  # names under which the last files are held
 
 
 def csv_button(
-    label: str, table: pd.DataFrame | Callable[[], pd.DataFrame], name: str, **options: Any
+    label: str,
+    table: pd.DataFrame | Callable[[], pd.DataFrame],
+    name: str,
+    study: str | None = None,
+    **options: Any,
 ) -> None:
     """A button that downloads a table; a function is called when the button is clicked.
 
+    study: the study of the data, or ALL_STUDIES, for the audit trail
     options: of st.download_button
     """
     if callable(table):
-        file_button(label, lambda: csv(table()), name, "text/csv", **options)
+        file_button(label, lambda: csv(table()), name, "text/csv", study, **options)
+    elif study is not None:
+        file_button(label, lambda: csv(table), name, "text/csv", study, **options)
     else:
         st.download_button(label, csv(table), name, "text/csv", on_click="ignore", **options)
 
 
 def file_button(
-    label: str, make: Callable[[], str | bytes], name: str, kind: str, **options: Any
+    label: str,
+    make: Callable[[], str | bytes],
+    name: str,
+    kind: str,
+    study: str | None = None,
+    **options: Any,
 ) -> None:
-    """A button that downloads a file for the owner, made when the button is clicked.
+    """A button that downloads a file for a member, made when the button is clicked.
 
     A click does not draw the page again, because Streamlit would drop the function before it is
     called. The file is held until it was fetched: Streamlit drops it after any two page runs.
+    study: as of csv_button
     """
-    made = for_owner_only(make)
+    made = for_visitor(make, study, name)
 
     def content() -> bytes:
         file = made()
@@ -48,24 +62,30 @@ def file_button(
     st.download_button(label, content, name, kind, on_click="ignore", **options)
 
 
-def for_owner_only(make: Callable[[], str | bytes]) -> Callable[[], str | bytes]:
-    """A function that makes the file only if the visitor still is the owner.
+def for_visitor(
+    make: Callable[[], str | bytes], study: str | None = None, name: str = ""
+) -> Callable[[], str | bytes]:
+    """A function that makes the file only if the visitor still may have it, and records that.
 
     It runs outside of the page, so the page's guard does not protect it.
     """
-    check = owners_check()
+    check = visitors_check()
 
     def content() -> str | bytes:
-        if not check():
-            raise PermissionError("only the owner may download this")
-        return make()
+        actor = check()
+        if not actor.roles:
+            raise PermissionError("only members may download this")
+        with acting_as(actor):
+            if study is not None:
+                studies.download(store(), study, name)
+            return make()
 
     return content
 
 
-def xlsx_button(label: str, table: pd.DataFrame, name: str) -> None:
-    """A button that downloads a table as a spreadsheet."""
-    file_button(label, lambda: write_xlsx(list(table.columns), _cells(table)), name, XLSX)
+def xlsx_button(label: str, table: pd.DataFrame, name: str, study: str | None = None) -> None:
+    """A button that downloads a table as a spreadsheet; study: as of csv_button."""
+    file_button(label, lambda: write_xlsx(list(table.columns), _cells(table)), name, XLSX, study)
 
 
 def csv(table: pd.DataFrame) -> str:

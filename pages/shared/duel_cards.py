@@ -5,8 +5,8 @@ from dataclasses import replace
 import streamlit as st
 
 from dopl_core import studies
-from dopl_core.studies import cards
-from pages.shared.backend import store
+from dopl_core.studies import Store, cards
+from pages.shared.guards import store
 from pages.shared.markdown import plain
 
 TRIAL = "Try it: CPAP adherence"
@@ -22,16 +22,16 @@ def show_pair(
     episode: int,
     epoch: int,
     key: str = "card",
-    study: str = "",
+    photos_of: tuple[Store, str] | None = None,
 ) -> None:
     """Two cards side by side, with equal rows at equal height.
 
-    study: the id of the study whose photos are shown, if it has any
+    photos_of: the database, for this person, and the study whose photos are shown if it has any
     """
     seen = [cards.evidence(config, side, episode, epoch) for side in (left, right)]
-    if study and config.world == "observed":
+    if photos_of and config.world == "observed":
         try:
-            found = studies.photo_addresses(store(), study, [left.arm, right.arm])
+            found = studies.photo_addresses(*photos_of, [left.arm, right.arm])
         except studies.StoreError:  # the page shows the error
             found = {}
         seen = [

@@ -14,8 +14,8 @@ from typing import Any
 
 import streamlit as st
 
-from dopl_core.studies import StoreError
-from pages.shared.guards import Check, is_owner
+from dopl_core.studies import Store, StoreError
+from pages.shared.guards import Check, is_member, is_owner, store
 from pages.shared.markdown import plain
 
 # Errors whose text is meant for people: StudyError, StoreError and CsvError are ValueErrors, and
@@ -62,11 +62,12 @@ def with_database() -> Iterator[None]:
         st.stop()
 
 
-def safely(do: Callable[..., object], allowed: Check = is_owner) -> Callable[..., None]:
+def safely(do: Callable[..., object], allowed: Check = is_member) -> Callable[..., None]:
     """A callback for `on_click` that calls `do`, and keeps an error for `show_last_error`.
 
     A callback runs before the page's guard, so it checks by itself whether the person is allowed
-    to do this. If not, nothing is done, and the guard turns them away a moment later.
+    to do this. If not, nothing is done, and the guard turns them away a moment later. A database
+    among the arguments acts for the person as they are now, not as they were when it was drawn.
 
     Session state is not touched before `do` has returned: a second click would interrupt the first
     at any access to it.
@@ -77,7 +78,7 @@ def safely(do: Callable[..., object], allowed: Check = is_owner) -> Callable[...
         words = ""
         try:
             if allowed():
-                do(*args, **options)
+                do(*(store() if isinstance(one, Store) else one for one in args), **options)
         except StoreError as error:
             words = f"Not saved. {_words_of(error)}"
         except EXPECTED as error:

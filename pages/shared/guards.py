@@ -1,22 +1,28 @@
-"""Guards: who may see a page. Every page calls one of them on its first line.
+"""Guards: who visits, and which pages they may see. Every page calls one of them first.
 
-A link may be revoked or a key replaced while a page is open. So every click and every refresh
-checks again, with the link or cookie that this visit began with, not with the present address.
+A link may be revoked, a role taken away or a key replaced while a page is open. So every click and
+every refresh checks again, with the link or cookie that this visit began with, not with the present
+address. Guards also say for whom `store()` acts, so that the gate in dopl_core.studies.access
+refuses whatever a page offers by mistake; where no guard was asked, it acts for nobody.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NoReturn
 
 import streamlit as st
 
 from dopl_core import studies
-from dopl_core.studies import access
-from pages.shared.backend import store
+from dopl_core.studies import ALL_STUDIES, NOBODY, Actor, Role, Store, access
+from pages.shared import backend
 from pages.shared.browser_cookie import IDS, browser_token
-from pages.shared.visitors import has_owners_session, is_local_visit
+from pages.shared.visitors import has_role, request_actor
 
 Check = Callable[[], bool]
+
+_acting: ContextVar[Actor] = ContextVar("acting", default=NOBODY)  # of this thread's visit
 
 _DEAD_LINK = "This link is no longer valid. Ask the person who sent it for a new one."
 _FROM_PANEL = (
@@ -34,12 +40,13 @@ _NO_COOKIE = "Allow cookies for this site, then open your link again."
 class Seat:
     """An annotator's access to a study.
 
-    is_valid: whether the link or key they came in by still opens it
-    invited: they came by a link;  participant: the id that a panel put into it
+    store: the database, for them;  is_valid: whether what they came in by still opens the study
+    invited: they are not the owner;  participant: the id that a panel put into their link
     """
 
     study: str
     name: str
+    store: Store
     is_valid: Check
     invited: bool = False
     participant: str = ""
@@ -52,57 +59,130 @@ class Seat:
         )
 
 
+# --- who visits
+
+
+def store() -> Store:
+    """The database of all studies, for whom the last guard let in."""
+    return backend.store().acting_as(_acting.get())
+
+
+def visitor() -> Actor:
+    """Who visits now; `store` acts for them from here on."""
+    actor = visitors_check()()
+    _acting.set(actor)
+    return actor
+
+
+def visitors_check() -> Callable[[], Actor]:
+    """A check who visits now; it also works outside of a page's run."""
+    headers, peer = _handshake()
+    return lambda: request_actor(headers, peer)
+
+
+@contextmanager
+def acting_as(actor: Actor) -> Iterator[None]:
+    """Let `store` act for somebody, outside of a page's run."""
+    before = _acting.set(actor)
+    try:
+        yield
+    finally:
+        _acting.reset(before)
+
+
+def is_member() -> bool:
+    """Whether the visitor has a role; a callback's guard."""
+    return bool(visitor().roles)
+
+
+def is_owner() -> bool:
+    """Whether the visitor is an owner of all studies; `store` still acts for whom it did."""
+    return "owner" in visitors_check()().roles_in(ALL_STUDIES)
+
+
+def may(study: str, *roles: Role) -> bool:
+    """Whether whom the guard let in has one of these roles in a study, or in ALL_STUDIES."""
+    return not _acting.get().roles_in(study).isdisjoint(roles)
+
+
+# --- guards
+
+
 def owner_only() -> None:
-    """A page's guard: only the owner passes."""
-    if not is_owner():
-        turn_away(
-            "Annotators: open the link that you were sent. Owners: the link was printed when the "
-            "app started. `dopl key` prints a new one."
-        )
+    """A page's guard: only owners of all studies pass."""
+    if "owner" not in visitor().roles_in(ALL_STUDIES):
+        turn_away_unknown()
 
 
-def owner_only_fragment() -> None:
+def only(*roles: Role) -> None:
+    """A page's guard: people with one of these roles in any study pass."""
+    if not has_role(visitor(), *roles):
+        turn_away_unknown()
+
+
+def members_fragment() -> None:
     """A fragment's guard: without access, the whole page runs, and its guard turns them away."""
     try:
-        if is_owner():
+        if is_member():
             return
     except studies.StoreError:
         pass  # the page shows the error
     st.rerun()
 
 
+def turn_away_unknown() -> NoReturn:
+    """Turn away a visitor without the key, or without the role for this page."""
+    if _acting.get().roles:
+        turn_away("Your role does not open this page. Ask the owner.", "This page is closed to you")
+    turn_away(
+        "Annotators: open the link that you were sent. Owners: the link was printed when the "
+        "app started. `dopl key` prints a new one."
+    )
+
+
 def seat() -> Seat | None:
-    """A page's guard: who answers in which study; None if the owner has yet to choose a study.
+    """A page's guard: who answers in which study; None if they have yet to choose a study.
 
     Both come from the link, so a reload or another device shows the same comparison. Participants
     of a panel share a link; an id belongs to the browser that first used it.
     """
     token, given = st.query_params.get("invite"), participant()
     if token is None:
-        owner_only()
+        only("owner", "annotator")
         study = st.query_params.get("study")
-        return Seat(study, access.OWNER, owners_check()) if study else None
+        return _members_seat(study) if study else None
     seats = st.session_state.setdefault("seats", {})
     try:
-        invite = access.find_invite(store(), token)
+        invite = access.find_invite(backend.store(), token)
     except studies.StoreError:
         if (token, given) in seats:  # the comparison stays on the page; a click checks again
             return seats[token, given]
         raise
     if invite is None:
         seats.pop((token, given), None)
+        access.refuse_link(backend.store(), token, "duels")
         turn_away(_DEAD_LINK)
     browser = browser_token(_handshake()[0])
     _check_participant(invite, given, browser)
-    valid = lambda: access.find_invite(store(), token) is not None  # noqa: E731
+    valid = lambda: access.find_invite(backend.store(), token) is not None  # noqa: E731
     if given is not None:
         valid = lambda: (  # noqa: E731
-            access.find_invite(store(), token) is not None
-            and access.has_seat(store(), invite, given, browser)
+            access.find_invite(backend.store(), token) is not None
+            and access.has_seat(backend.store(), invite, given, browser)
         )
-    found = Seat(invite.study, invite.annotator, valid, True, given or "")
+    name = studies.participant_name(invite.annotator, given) if given else invite.annotator
+    _acting.set(Actor(name, "link", {invite.study: frozenset(["annotator"])}))
+    found = Seat(invite.study, invite.annotator, store(), valid, True, given or "")
     seats[token, given] = found
     return found
+
+
+def _members_seat(study: str) -> Seat:
+    """The seat of an owner, or of an annotator who signed in, in a study."""
+    check = visitors_check()
+    roles = {"owner", "annotator"}
+    valid = lambda: not check().roles_in(study).isdisjoint(roles)  # noqa: E731
+    return Seat(study, _acting.get().name, store(), valid, invited=not may(study, "owner"))
 
 
 def participant() -> str | None:
@@ -115,8 +195,8 @@ def _check_participant(invite: access.Invite, given: str | None, browser: str) -
     """Turn away visitors whose id is missing, cannot be used, or belongs to another browser."""
     try:
         if given is None:
-            access.check_without_id(store(), invite)
-        elif not access.take_seat(store(), invite, given, browser):
+            access.check_without_id(backend.store(), invite)
+        elif not access.take_seat(backend.store(), invite, given, browser):
             turn_away(_TAKEN, "This id is in use")
     except studies.StudyError as error:
         if given is not None and not browser:
@@ -125,26 +205,21 @@ def _check_participant(invite: access.Invite, given: str | None, browser: str) -
         turn_away(f"{why[0].upper()}{why[1:]}. {_FROM_PANEL}", "Your link is not complete")
 
 
-def reader_only() -> access.Invite:
-    """A page's guard: the reader whose link to a list this is; only valid links pass."""
+def reader_only() -> str | None:
+    """A page's guard: the study whose list the link, or the chosen study of a reader, opens.
+
+    None if somebody who signed in has yet to choose a study.
+    """
     token = st.query_params.get("read")
-    reader = access.find_invite(store(), token, "list") if token else None
+    if token is None:
+        only("owner", "coordinator", "reader")
+        return st.query_params.get("study")
+    reader = access.find_invite(backend.store(), token, "list")
     if reader is None:
+        access.refuse_link(backend.store(), token, "list")
         turn_away(_DEAD_LINK)
-    return reader
-
-
-def is_owner() -> bool:
-    """True for everybody on this computer; from elsewhere, for visitors with the owner's key."""
-    return owners_check()()
-
-
-def owners_check() -> Check:
-    """A check whether this visit is the owner's; it also works outside of a page's run."""
-    headers, peer = _handshake()
-    if is_local_visit(headers, peer):
-        return lambda: True
-    return lambda: has_owners_session(headers)
+    _acting.set(Actor(reader.annotator, "link", {reader.study: frozenset(["reader"])}))
+    return reader.study
 
 
 def _handshake() -> tuple[Mapping[str, str], str | None]:

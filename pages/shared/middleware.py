@@ -27,11 +27,12 @@ from pages.shared.browser_cookie import add_browser_cookie
 from pages.shared.sockets import Websockets
 from pages.shared.visitors import (
     cookie_name,
+    has_role,
     is_local_name,
     is_local_only,
-    is_owners_request,
     is_same_origin,
     peer_of,
+    request_actor,
 )
 
 MOST_UPLOADED = 60 << 20  # bytes that one visitor may have in memory
@@ -133,14 +134,17 @@ class AccessControl:
         return response
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let owners upload within the limits; delete files of visits that are over."""
+        """Let owners and coordinators upload within the limits; delete files of past visits."""
         headers, visit = Headers(scope=scope), scope["path"].split("/")[-2]
         try:
-            allowed = await asyncio.to_thread(is_owners_request, headers, peer_of(scope))
+            actor = await asyncio.to_thread(request_actor, headers, peer_of(scope))
+            allowed = has_role(actor, "owner", "coordinator")
         except studies.StoreError:
             allowed = False
         if not allowed:
-            await PlainTextResponse("Only the owner may upload files.\n", 403)(scope, receive, send)
+            await PlainTextResponse("Only owners and coordinators may upload files.\n", 403)(
+                scope, receive, send
+            )
             return
         size = headers.get("content-length", "")
         size_bytes = int(size) if size.isdecimal() else st.get_option("server.maxUploadSize") << 20

@@ -3,7 +3,8 @@
 Streamlit obeys every message of its own protocol from any visitor: one empties all caches, others
 install files or stop the server. Here only messages that our pages need are passed on.
 
-A stranger is a visitor who has shown neither the owner's key nor a valid link on this websocket.
+A member is an owner, coordinator or reader with a session, or anybody on the owner's own computer.
+A stranger is a visitor who has shown neither a session nor a valid link on this websocket.
 Strangers may load a page; after some messages they wait before each further one. Waiting costs
 nothing: the server does not read from a websocket whose last message is not passed on yet.
 """
@@ -23,14 +24,14 @@ from websockets.server import ServerProtocol
 from dopl_core import studies
 from dopl_core.studies import access
 from pages.shared.backend import store
-from pages.shared.visitors import is_owners_request, peer_of
+from pages.shared.visitors import has_role, peer_of, request_actor
 
 FOR_ALL = {"rerun_script", "stop_script"}
-FOR_OWNERS = FOR_ALL | {"file_urls_request", "backend_operation_request"}
+FOR_MEMBERS = FOR_ALL | {"file_urls_request", "backend_operation_request"}
 OPERATIONS = {"deferred_file", "dataframe_chunk"}  # of backend_operation_request
 
 MOST_SENT = 64 << 10  # bytes of a message
-MOST_SENT_BY_OWNERS = 8 << 20
+MOST_SENT_BY_MEMBERS = 8 << 20
 MOST_WAITING = 100  # messages of a visitor that were read and not passed on; more are dropped
 AT_ONCE = 2  # messages of a stranger that are passed on without a wait
 PACE_SECONDS = 10.0  # before each further one
@@ -76,7 +77,7 @@ class Websockets:
                 await visit.close(code)
                 return {"type": "websocket.disconnect", "code": code}
             await self._pace(visit, sent)
-            if _may_send(sent, visit.is_owner):
+            if _may_send(sent, visit.is_member):
                 return message
 
     async def _pace(self, visit: "_Visit", sent: BackMsg) -> None:
@@ -92,7 +93,7 @@ class Websockets:
                 await asyncio.sleep(TURN_SECONDS)
 
     async def _recognise(self, visit: "_Visit", query: str = "") -> None:
-        """Find out whether a visitor is the owner or has a valid link.
+        """Find out whether a visitor is a member or has a valid link.
 
         What a page shows does not depend on this: its guard checks at every click.
         """
@@ -102,10 +103,10 @@ class Websockets:
             visit.messages = 0
             await asyncio.sleep(OUTAGE_SECONDS)
             return
-        visit.is_owner, visit.is_known = found
-        if visit.is_owner:
-            limit_frames(visit.receive, MOST_SENT_BY_OWNERS)
-            visit.most = MOST_SENT_BY_OWNERS
+        visit.is_member, visit.is_known = found
+        if visit.is_member:
+            limit_frames(visit.receive, MOST_SENT_BY_MEMBERS)
+            visit.most = MOST_SENT_BY_MEMBERS
         if visit.is_known:
             self.strangers.pop(id(visit), None)
 
@@ -121,7 +122,7 @@ class _Visit:
 
     def __init__(self, headers: Headers, peer: str | None, receive: Receive, send: Send) -> None:
         self.headers, self.peer, self.receive, self._send = headers, peer, receive, send
-        self.is_owner = self.is_known = self.is_closed = False
+        self.is_member = self.is_known = self.is_closed = False
         self.most, self.messages = MOST_SENT, 0
 
     async def send(self, message: Message) -> None:
@@ -183,18 +184,19 @@ def _parsed(data: bytes | None) -> BackMsg | None:
         return None
 
 
-def _may_send(sent: BackMsg, is_owner: bool) -> bool:
+def _may_send(sent: BackMsg, is_member: bool) -> bool:
     kind = sent.WhichOneof("type")
     if kind == "backend_operation_request":
         operation = sent.backend_operation_request.WhichOneof("payload")
-        return is_owner and operation in OPERATIONS
-    return kind in (FOR_OWNERS if is_owner else FOR_ALL)
+        return is_member and operation in OPERATIONS
+    return kind in (FOR_MEMBERS if is_member else FOR_ALL)
 
 
 def _recognised(headers: Headers, peer: str | None, query: str) -> tuple[bool, bool]:
-    """Whether a visitor is the owner, and whether they are the owner or have a valid link."""
-    if is_owners_request(headers, peer):
-        return True, True
+    """Whether a visitor is a member, and whether they have a session or a valid link."""
+    actor = request_actor(headers, peer)
+    if actor.roles:
+        return has_role(actor, "owner", "coordinator", "reader"), True
     given = parse_qs(query)
     links: list[tuple[str, access.Opens]] = [("invite", "duels"), ("read", "list")]
     found = (access.find_invite(store(), given[name][0], by) for name, by in links if name in given)

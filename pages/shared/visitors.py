@@ -2,7 +2,7 @@
 
 If everybody on this computer is the owner, only requests that surely come from this computer are
 the owner's. Another name in `Host` is the name of another site (DNS rebinding) or of a proxy, which
-anybody may use. Elsewhere, the owner's browser has a session in a cookie.
+anybody may use. Elsewhere, browsers of owners and members have a session in a cookie.
 """
 
 import os
@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 import streamlit as st
 from starlette.types import Scope
 
-from dopl_core.studies import access
+from dopl_core.studies import NOBODY, Actor, Role, access, everywhere
 from pages.shared.backend import store
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
 COOKIE = "dopl_owner"
+LOCAL_OWNER = everywhere(access.OWNER, "local")
 
 # Headers that proxies, tunnels and caches add, and that no browser sends by itself.
 _FORWARDED = re.compile(
@@ -73,15 +74,20 @@ def session_token(headers: Mapping[str, str]) -> str:
     return found[1] if found else ""
 
 
-def has_owners_session(headers: Mapping[str, str]) -> bool:
-    """Whether a request has the cookie of an owner's session, begun at the same host and port."""
-    token = session_token(headers)
-    return bool(token) and access.has_session(store(), token, _header(headers, "host") or "")
+def request_actor(headers: Mapping[str, str], peer: str | None) -> Actor:
+    """Who makes a request: an owner on this computer, whoever has the session, or nobody.
+
+    peer: the address that it comes from, None on this computer
+    """
+    if is_local_visit(headers, peer):
+        return LOCAL_OWNER
+    token, host = session_token(headers), _header(headers, "host") or ""
+    return (access.session_actor(store(), token, host) if token else None) or NOBODY
 
 
-def is_owners_request(headers: Mapping[str, str], peer: str | None) -> bool:
-    """Whether a request is the owner's; a peer is an address, None on this computer."""
-    return is_local_visit(headers, peer) or has_owners_session(headers)
+def has_role(actor: Actor, *roles: Role) -> bool:
+    """Whether somebody has one of these roles in any study."""
+    return any(not own.isdisjoint(roles) for own in actor.roles.values())
 
 
 def is_local_name(host: str) -> bool:

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Study, access
-from pages.shared.backend import run_in_background, store
+from pages.shared.backend import run_in_background
 from pages.shared.downloads import csv_button, file_button
+from pages.shared.duel_cards import open_duels
 from pages.shared.errors import safely, show_errors
 from pages.shared.flash import flash, show_flash
+from pages.shared.guards import may, store
 from pages.shared.help_link import help_link
 from pages.studies import invitations
 
@@ -37,6 +40,14 @@ def act(label: str, key: str, do: Callable[..., object], study: Study) -> None:
     st.button(label, key=key, on_click=safely(do), args=(store(), study.id))
 
 
+def answer_button(study: Study, **options: Any) -> None:
+    """A button that opens the comparisons, for people who may answer them."""
+    if may(study.id, "owner", "annotator") and st.button(
+        "Answer", key="answer", disabled=study.status != "running", **options
+    ):
+        open_duels(study.id)
+
+
 def invites(study: Study) -> None:
     """Links for annotators."""
     st.markdown(
@@ -59,7 +70,7 @@ def participants(study: Study) -> None:
     if found.empty:
         return
     with st.expander(f"Participants: {len(found)}", icon=":material/groups:"):
-        csv_button("Participants and codes (CSV)", found, f"{study.id}-participants.csv")
+        csv_button("Participants and codes (CSV)", found, f"{study.id}-participants.csv", study.id)
         st.markdown(
             "An id belongs to the browser that first used it. Release it if a participant changes "
             "the browser. The next browser that uses the id continues with their answers."
@@ -131,9 +142,10 @@ def data(study: Study) -> None:
         "All answers (CSV)",
         lambda: studies.answers(store(), study.id, without_names=nameless),
         f"{study.id}-answers.csv",
+        study.id,
     )
     if not nameless and len(flags := studies.flags(store(), study.id)):
-        csv_button("All flags (CSV)", flags, f"{study.id}-flags.csv")
+        csv_button("All flags (CSV)", flags, f"{study.id}-flags.csv", study.id)
     with st.expander("Delete this study"):
         sure = st.checkbox("Yes, delete this study and all its answers for good", key="sure")
         if st.button("Delete", key="delete", disabled=not sure):

@@ -6,9 +6,9 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Study
-from pages.shared.backend import store
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
+from pages.shared.guards import store
 from pages.shared.markdown import plain
 from pages.studies import roster_mapping
 from pages.studies.people_fields import name_and_id, state_control

@@ -12,10 +12,10 @@ import streamlit as st
 from dopl_core import environments, studies
 from dopl_core.paths import ROOT
 from dopl_core.studies import Arm, StudyConfig, World
-from pages.shared.backend import store
 from pages.shared.downloads import xlsx_button
 from pages.shared.duel_cards import show_pair
 from pages.shared.errors import show_errors
+from pages.shared.guards import store
 from pages.shared.help_link import help_link
 from pages.shared.markdown import plain
 from pages.studies import roster_mapping, setting_fields

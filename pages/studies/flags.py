@@ -5,9 +5,9 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Study, chart_text, name_of, printable
-from pages.shared.backend import store
 from pages.shared.duel_cards import show_pair
 from pages.shared.errors import safely
+from pages.shared.guards import store
 
 MOST_SHOWN = 20  # comparisons with open flags; the CSV file on Data has all
 
@@ -48,6 +48,8 @@ def one_pair(study: Study, impression: int, said: pd.DataFrame) -> None:
             )
         if shown:
             pair = studies.flagged_pair(store(), study.id, impression)
-            show_pair(study.config, *pair, key=f"flagged-{impression}-card", study=study.id)
+            show_pair(
+                study.config, *pair, key=f"flagged-{impression}-card", photos_of=(store(), study.id)
+            )
             if study.config.world == "observed":
                 st.caption("To change a card, open *People*, then *Change what a card shows*.")

@@ -6,9 +6,9 @@ import segno
 import streamlit as st
 
 from dopl_core.studies import Study, access, plural, printable
-from pages.shared.backend import store
 from pages.shared.copy_button import copy_button
 from pages.shared.errors import safely, show_errors
+from pages.shared.guards import store
 from pages.shared.help_link import help_link
 from pages.shared.markdown import plain
 

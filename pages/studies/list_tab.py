@@ -5,10 +5,10 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Study, StudyConfig, WeekList
-from pages.shared.backend import store
 from pages.shared.downloads import csv_button, xlsx_button
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
+from pages.shared.guards import store
 from pages.shared.help_link import help_link
 from pages.shared.markdown import plain
 from pages.studies import corrections, invitations
@@ -148,9 +148,9 @@ def downloads(study: Study, week: WeekList) -> None:
     frame = pd.DataFrame(studies.list_rows(week), columns=studies.LIST_COLUMNS[:], dtype=object)
     name = f"{study.id}-{week.word}-{week.week}"
     with st.container(horizontal=True):
-        print_button(study.title, study.config, week)
-        csv_button("This list (CSV)", frame, f"{name}.csv")
-        xlsx_button("This list (XLSX)", frame, f"{name}.xlsx")
+        print_button(study, week)
+        csv_button("This list (CSV)", frame, f"{name}.csv", study.id)
+        xlsx_button("This list (XLSX)", frame, f"{name}.xlsx", study.id)
 
 
 def _name(week: WeekList) -> str:

@@ -4,35 +4,38 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Study, chart_text
-from pages.shared.backend import planner, store
+from pages.shared.backend import planner
 from pages.shared.downloads import csv_button
-from pages.shared.duel_cards import open_duels
 from pages.shared.errors import show_errors, show_last_error
-from pages.shared.guards import owner_only, owner_only_fragment
+from pages.shared.guards import ALL_STUDIES, may, members_fragment, only, store
 from pages.shared.markdown import plain
-from pages.studies import create, flags, weekly
-from pages.studies.common_tabs import WAITS, act, data, invites, rehearse, status_buttons
+from pages.studies import create, flags, members_tab, weekly
+from pages.studies.common_tabs import (
+    WAITS,
+    act,
+    answer_button,
+    data,
+    invites,
+    rehearse,
+    status_buttons,
+)
 
-owner_only()
+only("owner", "coordinator")
 
 
 def everything() -> None:
-    """All studies, a form for a new one, and import."""
+    """All studies, a form for a new one, and import; coordinators see those they run."""
     st.title("Studies", anchor=False)
-    found = studies.list_studies(store())
+    found = [s for s in studies.list_studies(store()) if may(s.id, "owner", "coordinator")]
+    if not may(ALL_STUDIES, "owner"):
+        list_all(found)
+        return
     listed, new, imported = st.tabs(
         [f"Your studies ({len(found)})", "New study", "Import"],
         default="New study" if not found else None,
     )
     with listed:
-        for study in found:
-            row = st.container(border=True, horizontal=True, vertical_alignment="center")
-            with row.container(gap="xsmall"):
-                st.text(study.title)
-                st.caption(plain(status_text(study)))
-            if row.button("Open", key=f"open-{study.id}"):
-                st.query_params["study"] = study.id
-                st.rerun()
+        list_all(found)
         for broken in studies.list_unreadable(store()):
             row = st.container(border=True, horizontal=True, vertical_alignment="center")
             row.text(f"{broken.title} cannot be opened: {broken.why}", width="stretch")
@@ -46,6 +49,18 @@ def everything() -> None:
         create.form()
     with imported:
         import_bundle()
+
+
+def list_all(found: list[Study]) -> None:
+    """A row for each study."""
+    for study in found:
+        row = st.container(border=True, horizontal=True, vertical_alignment="center")
+        with row.container(gap="xsmall"):
+            st.text(study.title)
+            st.caption(plain(status_text(study)))
+        if row.button("Open", key=f"open-{study.id}"):
+            st.query_params["study"] = study.id
+            st.rerun()
 
 
 def import_bundle() -> None:
@@ -83,15 +98,19 @@ def simulated(study: Study) -> None:
     """The page of a study in a simulated world."""
     numbers(study.id)
     with st.container(horizontal=True):
-        if st.button("Answer", type="primary", disabled=study.status != "running"):
-            open_duels(study.id)
+        answer_button(study, type="primary")
         if st.button("Insights", icon=":material/insights:"):
             st.switch_page("pages/insights/page.py", query_params={"study": study.id})
-        status_buttons(study)
+        if may(study.id, "owner"):
+            status_buttons(study)
         if study.waits_for == "annotators" and study.given:
             act("Continue without the missing answers", "go-on", studies.close_duels, study)
     flags.show(study)
-    tabs = {"Whom to help now": help_now, "Invite": invites, "Rehearse": rehearse, "Data": data}
+    tabs = {"Whom to help now": help_now, "Invite": invites}
+    if may(study.id, "owner"):
+        tabs["Members"] = members_tab.show
+        tabs |= {"Rehearse": rehearse} if may(ALL_STUDIES, "owner") else {}
+        tabs["Data"] = data
     for tab, show in zip(st.tabs(list(tabs)), tabs.values(), strict=True):
         with tab:
             show(study)
@@ -100,7 +119,7 @@ def simulated(study: Study) -> None:
 @st.fragment(run_every=3.0)
 def numbers(study_id: str) -> None:
     """Progress of the study, refreshed every three seconds."""
-    owner_only_fragment()
+    members_fragment()
     with show_errors(stop=True):
         study = studies.get_study(store(), study_id)
     if study.plan_due:
@@ -121,7 +140,7 @@ def help_now(study: Study) -> None:
         f"list is from plan {study.episode}."
     )
     st.dataframe(table, hide_index=True, column_config={"why": st.column_config.Column(width=420)})
-    csv_button("This list (CSV)", table, f"{study.id}-list.csv")
+    csv_button("This list (CSV)", table, f"{study.id}-list.csv", study.id)
 
 
 chosen = st.query_params.get("study")

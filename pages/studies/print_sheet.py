@@ -5,8 +5,10 @@ from html import escape
 
 import streamlit as st
 
-from dopl_core.studies import StudyConfig, WeekList, plural
+from dopl_core import studies
+from dopl_core.studies import Study, StudyConfig, WeekList, plural
 from pages.shared.button_style import BUTTON_STYLE
+from pages.shared.guards import store
 from pages.studies.list_table import list_table
 
 _STYLE = """
@@ -29,7 +31,7 @@ print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 .level-4 { background: #c5e5dc; } .unknown { border-style: dashed; }
 """
 # The sheet is printed from a frame of its own, so the page around it stays as it is.
-_PRINT = """export default ({data, parentElement}) => {
+_PRINT = """export default ({data, parentElement, setTriggerValue}) => {
   parentElement.querySelector("button").onclick = () => {
     document.getElementById("dopl-sheet")?.remove()
     const frame = Object.assign(document.createElement("iframe"), {id: "dopl-sheet"})
@@ -38,6 +40,7 @@ _PRINT = """export default ({data, parentElement}) => {
     frame.srcdoc = data.sheet
     frame.onload = () => frame.contentWindow.print()
     document.body.append(frame)
+    setTriggerValue("printed", true)
   }
 }"""
 _printer = st.components.v2.component(
@@ -45,9 +48,16 @@ _printer = st.components.v2.component(
 )
 
 
-def print_button(title: str, config: StudyConfig, week: WeekList) -> None:
+def print_button(study: Study, week: WeekList) -> None:
     """A button that opens the browser's print dialogue for the sheet of a list."""
-    _printer(data={"sheet": sheet(title, config, week)}, key=f"print-{week.week}", width="content")
+    printed = _printer(
+        data={"sheet": sheet(study.title, study.config, week)},
+        key=f"print-{week.week}",
+        width="content",
+        on_printed_change=lambda: None,
+    )
+    if printed.printed:
+        studies.print_list(store(), study.id, week.week)
 
 
 def sheet(title: str, config: StudyConfig, week: WeekList) -> str:

@@ -9,11 +9,10 @@ import streamlit as st
 from dopl_core import studies
 from dopl_core.studies import Arm, Draft, Report, Study, name_of, report_words, week_of
 from pages.shared import backend
-from pages.shared.backend import store
 from pages.shared.downloads import csv_button, xlsx_button
 from pages.shared.errors import last_click_failed, safely, show_errors, show_last_error
 from pages.shared.flash import flash
-from pages.shared.guards import owner_only_fragment
+from pages.shared.guards import members_fragment, store
 from pages.shared.help_link import help_link
 from pages.shared.markdown import plain
 from pages.studies import roster_mapping, undo_report
@@ -74,7 +73,7 @@ def show(study: Study) -> None:
 @st.fragment
 def by_hand(study: Study, week: int) -> None:
     """A row for each person: first the people on the list, then the others."""
-    owner_only_fragment()
+    members_fragment()
     if st.session_state.pop("reported", False):
         st.rerun()
     with st.container():
@@ -302,8 +301,8 @@ def by_file(study: Study, week: int) -> None:
     frame = pd.DataFrame(table, columns=["id", "name", "was", "state", "helped"])
     name = f"{study.id}-{config.epoch_word}-{week}"
     with st.container(horizontal=True):
-        csv_button("File to fill in (CSV)", frame, f"{name}.csv")
-        xlsx_button("File to fill in (XLSX)", frame, f"{name}.xlsx")
+        csv_button("File to fill in (CSV)", frame, f"{name}.csv", study.id)
+        xlsx_button("File to fill in (XLSX)", frame, f"{name}.xlsx", study.id)
     with show_errors():
         uploaded = roster_mapping.upload_table("Report", f"file-{week}")
         if uploaded is None:

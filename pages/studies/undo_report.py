@@ -4,9 +4,9 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import LastReport, Study
-from pages.shared.backend import store
 from pages.shared.errors import last_click_failed, safely
 from pages.shared.flash import flash
+from pages.shared.guards import store
 from pages.shared.markdown import plain
 
 

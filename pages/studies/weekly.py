@@ -7,16 +7,15 @@ import streamlit as st
 from dopl_core import studies
 from dopl_core.studies import Study, chart_text, week_of
 from pages.shared import backend
-from pages.shared.backend import store
-from pages.shared.duel_cards import open_duels
 from pages.shared.errors import last_click_failed, safely, show_errors
 from pages.shared.flash import flash, show_flash
-from pages.shared.guards import owner_only_fragment
+from pages.shared.guards import ALL_STUDIES, may, members_fragment, store
 from pages.shared.markdown import plain
 from pages.studies import (
     common_tabs,
     flags,
     list_tab,
+    members_tab,
     people_tab,
     report_tab,
     settings_tab,
@@ -29,7 +28,10 @@ TABS: dict[str, Callable[[Study], None]] = {
     "Report": report_tab.show,
     "People": people_tab.show,
     "Invite": common_tabs.invites,
+}
+OWNERS_TABS: dict[str, Callable[[Study], None]] = {
     "Settings": settings_tab.show,
+    "Members": members_tab.show,
     "Rehearse": common_tabs.rehearse,
     "Data": common_tabs.data,
 }
@@ -43,12 +45,21 @@ def page(study: Study) -> None:
     steps(study)
     undo_report.offer_right_after(study)
     flags.show(study)
-    tabs = st.tabs(list(TABS), key="tab", bind="query-params")
+    offered = tabs_for(study)
+    tabs = st.tabs(list(offered), key="tab", bind="query-params")
     st.session_state.pop("go_to", None)
-    for name, tab in zip(TABS, tabs, strict=True):
+    for name, tab in zip(offered, tabs, strict=True):
         if tab.open:
             with tab:
-                TABS[name](study)
+                offered[name](study)
+
+
+def tabs_for(study: Study) -> dict[str, Callable[[Study], None]]:
+    """The tabs that the visitor's role opens; a rehearsal makes a new study."""
+    if not may(study.id, "owner"):
+        return TABS
+    closed = set() if may(ALL_STUDIES, "owner") else {"Rehearse"}
+    return TABS | {name: show for name, show in OWNERS_TABS.items() if name not in closed}
 
 
 def steps(study: Study) -> None:
@@ -70,15 +81,13 @@ def buttons(study: Study) -> None:
     """The buttons for now; the primary one is the next step."""
     word, week = study.config.epoch_word, _week(study)
     if _in_first_round(study) and study.status == "running":
-        if st.button("Answer", type="primary", key="answer"):
-            open_duels(study.id)
+        common_tabs.answer_button(study, type="primary")
         st.button("Make the first list now", key="first-list", on_click=make_first, args=(study,))
     elif not _is_waiting_for_plan(study) and study.waits_for != "nobody":
         if _open_tab() != "Report":
             label = plain(f"Report {word} {week}")
             st.button(label, type="primary", key="to-report", on_click=go_to, args=("Report",))
-        if st.button("Answer", key="answer", disabled=study.status != "running"):
-            open_duels(study.id)
+        common_tabs.answer_button(study)
     if st.button("Insights", icon=":material/insights:", type="tertiary"):
         st.switch_page("pages/insights/page.py", query_params={"study": study.id})
 
@@ -107,7 +116,7 @@ def make_first(study: Study) -> None:
 @st.fragment(run_every=3.0)
 def progress(study_id: str, stage: tuple[object, ...]) -> None:
     """What the study waits for, refreshed every three seconds; a new stage draws the page."""
-    owner_only_fragment()
+    members_fragment()
     with show_errors(stop=True):
         study = studies.get_study(store(), study_id)
     if study.plan_due:

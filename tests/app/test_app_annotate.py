@@ -9,7 +9,7 @@ from dopl_core import environments, studies
 from dopl_core.learning.bandit import State
 from dopl_core.studies import access, chart_text
 from pages.annotate import board
-from pages.shared import duel_cards
+from pages.shared import duel_cards, guards, visitors
 
 
 def press(app, start: str):
@@ -190,8 +190,9 @@ def test_times_from_the_browser_are_stored_if_they_are_possible(visit, store, st
 
 
 def test_annotators_are_told_when_a_simulated_week_passes_and_when_a_round_ends(visit, store):
-    study = duel_cards.trial()
-    assert duel_cards.trial() == study  # all visitors share one
+    with guards.acting_as(visitors.LOCAL_OWNER):
+        study = duel_cards.trial()
+        assert duel_cards.trial() == study  # all visitors share one
     studies.skip_practice(store, study, access.OWNER)
     app = visit("annotate", study=study)
     for _ in range(7):

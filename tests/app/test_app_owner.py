@@ -7,6 +7,7 @@ from clinic_page import click, keys, make, open_tab, said
 
 from dopl_core import studies
 from dopl_core.studies import access
+from pages.shared import downloads
 from pages.studies import common_tabs
 
 
@@ -74,14 +75,16 @@ def test_the_page_uses_the_owners_words(visit, store):
 
 def test_a_simulated_study_has_its_own_tabs(visit, study):
     app = visit("studies", study=study)
-    assert {tab.label for tab in app.tabs} == {"Whom to help now", "Invite", "Rehearse", "Data"}
+    assert {tab.label for tab in app.tabs} == {
+        *("Whom to help now", "Invite", "Members", "Rehearse", "Data")
+    }
 
 
 def test_the_owner_exports_without_names_and_keeps_some_columns(visit, store, clinic, monkeypatch):
     drawn = {}
 
     def file_button(label, make_file, *_, **__):
-        drawn[label] = make_file
+        drawn[label] = downloads.for_visitor(make_file)
 
     monkeypatch.setattr(common_tabs, "file_button", file_button)
     app = open_tab(visit, clinic, "Data")
@@ -305,7 +308,8 @@ def test_a_read_only_link_shows_the_list_and_nothing_else(visit, store, clinic):
 
 
 @pytest.mark.parametrize("parameters", [{}, {"read": "wrong"}, {"read": ""}])
-def test_a_list_needs_a_valid_link(visit, clinic, parameters):
+def test_a_list_needs_a_valid_link(visit, clinic, come_in, parameters):
+    come_in()
     app = visit("list", study=clinic, **parameters)
     assert app.title[0].value == "You need a link"
     assert "patients" not in said(app)

@@ -74,7 +74,7 @@ def test_a_click_with_an_expired_session_does_nothing(visit, store, study, come_
 
 def test_only_the_owner_downloads_files(store, come_in):
     come_in(access.begin_session(store, access.make_owner_key(store), "clinic.example"))
-    make = downloads.for_owner_only(lambda: "the table")
+    make = downloads.for_visitor(lambda: "the table")
     assert make() == "the table"
     access.make_owner_key(store)
     with pytest.raises(PermissionError):
@@ -85,7 +85,7 @@ def test_a_file_stays_available_while_other_pages_are_drawn(monkeypatch):
     manager, drawn = MediaFileManager(MemoryMediaFileStorage("/media")), []
     runtime = SimpleNamespace(media_file_mgr=manager)
     monkeypatch.setattr(downloads, "get_instance", lambda: runtime)
-    monkeypatch.setattr(downloads, "for_owner_only", lambda make: make)
+    monkeypatch.setattr(downloads, "for_visitor", lambda make, *_: make)
     monkeypatch.setattr(st, "download_button", lambda *args, **options: drawn.append(args))
     downloads.file_button("The table", lambda: "a,b", "table.csv", "text/csv")
     [(_, make, name, kind)] = drawn

@@ -81,7 +81,7 @@ def slept(monkeypatch):
 def test_streamlit_still_has_the_messages_that_pages_need():
     operations = BackMsg.DESCRIPTOR.fields_by_name["backend_operation_request"].message_type
     words = "Streamlit has renamed a message: name it in pages/shared/sockets.py"
-    assert set(KINDS) >= sockets.FOR_OWNERS, words
+    assert set(KINDS) >= sockets.FOR_MEMBERS, words
     assert {field.name for field in operations.fields} >= sockets.OPERATIONS, words
 
 
@@ -93,7 +93,7 @@ def test_only_messages_that_pages_need_are_passed_on(store, kind):
         one for one in (sent, page) if kind in sockets.FOR_ALL or one == page
     ]
     operations = kind == "backend_operation_request"  # this one without an operation
-    allowed = kind in sockets.FOR_OWNERS and not operations
+    allowed = kind in sockets.FOR_MEMBERS and not operations
     assert Socket(sent, owner=True).play().passed == [sent] * allowed
 
 
@@ -120,7 +120,7 @@ def test_messages_are_limited_by_who_sends_them(store):
     large = message("rerun_script", "x" * sockets.MOST_SENT)
     assert Socket(large).play().code == 1009
     assert Socket(large, owner=True).play().passed == [large]
-    huge = message("rerun_script", "x" * sockets.MOST_SENT_BY_OWNERS)
+    huge = message("rerun_script", "x" * sockets.MOST_SENT_BY_MEMBERS)
     assert Socket(huge, owner=True).play().code == 1009
 
 

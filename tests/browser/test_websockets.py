@@ -116,3 +116,61 @@ def test_streamlit_does_not_ask_other_servers_for_its_address(monkeypatch, capsy
     bootstrap._print_url(is_running_hello=False)
     assert "http://localhost:8501" in capsys.readouterr().out
     assert asked == []
+
+
+def member(server, role, study):
+    """The cookie of somebody who signed in and has a role."""
+    name, host = f"{role}@clinic.example", f"localhost:{server.port}"
+    studies.add_member(server.store, study, name, role)
+    token = access.begin_member_session(server.store, name, {"email": name}, host)
+    return {"Cookie": f"dopl_owner_{server.port}={token}"}
+
+
+@pytest.mark.long
+def test_forged_messages_of_members_do_what_their_role_allows(guarded):
+    """Every page, an owner's button and a fragment, as each role; with a role that shrinks."""
+    store, study = guarded.store, guarded.study
+    other = studies.create_study(store, studies.from_environment("cpap", practice=False))
+    owner = Visit(guarded.port, member(guarded, "owner", study))
+    assert "Pause" in owner.run(f"study={study}", "studies")
+    pause, _ = owner.button("pause")
+    [fragment] = {
+        one.delta.fragment_id
+        for one in owner.seen
+        if one.delta.new_element.metric.label == "Answers"
+    }
+    opens = {"coordinator": {"studies", "insights"}, "reader": {"list"}, "annotator": {"annotate"}}
+    for role, pages in opens.items():
+        visit = Visit(guarded.port, member(guarded, role, study))
+        for page in ("studies", "insights", "list", "annotate", "simulate", "audit"):
+            reply = visit.run(f"study={study}", page, click=pause)
+            is_closed = "This page is closed to you" in reply
+            # A page that is not in the navigation is "not found", and home opens their own.
+            assert (not is_closed and "page_not_found" not in reply) == (page in pages), page
+            if page in pages - {"insights"}:
+                assert "This needs the role" in visit.run(f"study={other}", page)
+        visit.close()
+    owner.run(f"study={study}", "studies")
+    member(guarded, "owner", other)
+    studies.add_member(store, study, "owner@clinic.example", "coordinator")
+    assert "This needs the role owner in this study" in owner.run(
+        f"study={study}", "studies", click=pause
+    )
+    assert studies.get_study(store, study).status == "running"
+    for where in (study, other):
+        studies.remove_member(store, where, "owner@clinic.example")
+    assert "Answers" not in owner.run(f"study={study}", "studies", fragment=fragment)
+    assert "You need a link" in owner.run(f"study={study}", "studies", click=pause)
+    assert studies.get_study(store, study).status == "running"
+    owner.close()
+    refused = {(one.who, one.act) for one in studies.read_audit(store, study) if one.refused}
+    assert ("owner@clinic.example (signed in)", "study paused") in refused
+
+
+@pytest.mark.parametrize(("role", "refused"), [("coordinator", False), ("reader", True)])
+def test_coordinators_upload_and_readers_do_not(guarded, role, refused):
+    """Streamlit then refuses it for lack of its own token."""
+    headers = member(guarded, role, guarded.study)
+    reply = ask(guarded, "PUT", "/_stcore/upload_file/none/1", headers, b"x")
+    assert reply.status == 403
+    assert (b"Only owners and coordinators may upload" in reply.content) == refused

@@ -1,6 +1,7 @@
 """Names, participants' ids and free text that people give: what can be kept, and how."""
 
 import re
+import unicodedata
 from typing import Annotated, Any
 
 from dopl_core.studies.model.errors import StudyError
@@ -66,3 +67,9 @@ def check_text(what: str, value: str) -> None:
 def check_columns(what: str, value: Any) -> None:
     """Refuse columns of an arm that are not names and texts, or are too many."""
     check_value(what, value, Cells, StudyError)
+
+
+def looks_like(name: str) -> str:
+    """A name with case, width, blanks and invisible marks removed, to find look-alikes."""
+    kept = (c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c)[0] in "LNPS")
+    return "".join(kept).casefold()

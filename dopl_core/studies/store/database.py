@@ -19,17 +19,28 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from dopl_core.paths import KEPT
+from dopl_core.studies.model.actors import Actor
 from dopl_core.studies.model.errors import LockedError, ReplacedError, StoreError
 from dopl_core.studies.store import postgresql, schema, time_limits
+from dopl_core.studies.store.audit_entry import RECORD, to_record
 from dopl_core.studies.store.sqlite_file import FileWatch, check_left, identity, never_close
 from dopl_core.studies.store.time_limits import is_slow
 
 LOCKED = "another program keeps it locked; nothing was changed: try again"
 
 
+class _Bound:
+    """Who acts; not among the attributes that the views of a store share."""
+
+    __slots__ = ("actor",)
+    actor: Actor | None
+
+
 @dataclass(eq=False)
-class Store:
+class Store(_Bound):
     """An open database; share it between threads, never across a fork.
+
+    actor: for whom it acts; None for a program, which may do everything.
 
     clock: seconds since 1970; tests move it.
     configs: parsed configurations by the digests of the first and of the last change since.
@@ -39,6 +50,7 @@ class Store:
     stopped: why nothing is read or written any more.
     slow: connections for slow work, so that it takes none from clicks.
     shown_in: the studies of impressions that this process has shown lately.
+    noted: when this process last recorded a look or a refusal, by what is recorded.
     """
 
     engine: Engine
@@ -54,6 +66,20 @@ class Store:
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
     _thread: threading.local = field(default_factory=threading.local)
     _watch: FileWatch | None = None  # of a SQLite file
+    noted: dict[tuple[Any, ...], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.actor = None
+
+    def acting_as(self, actor: Actor) -> "Store":
+        """The same database for somebody, who may do what their roles allow.
+
+        All views share their attributes: pools, caches, and whether the database was replaced.
+        """
+        view = object.__new__(type(self))
+        view.__dict__ = self.__dict__
+        view.actor = actor
+        return view
 
     @cached_property
     def name(self) -> str:
@@ -85,6 +111,7 @@ class Store:
     def write(self, durable: bool = True, study: str | None = None) -> Iterator[Connection]:
         """One transaction, on disk when the block is left, undone when it fails.
 
+        What the gate wants recorded in the audit trail is part of the transaction.
         durable: False skips fsync on SQLite, where nobody is told that anything was saved: a lease
         lost in a power cut is given again. The next durable transaction waits for both.
         study: whose row is locked, where that is known: its writers take turns
@@ -95,12 +122,15 @@ class Store:
             mode = "FULL" if durable else "NORMAL"
             connection.execution_options(dopl_write=mode, dopl_until=until)
             with connection.begin():
-                if self._watch is None:
-                    yield connection
-                    return
-                self._watch.begin(connection)
+                if self._watch is not None:
+                    self._watch.begin(connection)
                 yield connection
-                self._watch.commit(connection)
+                if (entry := to_record.get()) is not None:
+                    connection.execute(RECORD, entry)
+                if self._watch is not None:
+                    self._watch.commit(connection)
+            if entry is not None:
+                to_record.set(None)
 
     @contextmanager
     def _turn(self, what: str | None) -> Iterator[float]:

@@ -158,7 +158,7 @@ CALLS: dict[str, Call] = {
     "reopen_study": Call(_OWNER, "study reopened"),
     "close_study": Call(_OWNER, "study closed"),
     "delete_study": Call(_OWNER, "study deleted"),
-    "rehearse": Call(_OWNER, "rehearsal"),
+    "rehearse": Call(_OWNER, look="rehearsal"),
     "export_bundle": Call(_OWNER, look="export", about=_names),
     "replay_study": Call(_OWNER),
     "seal_study": Call(_OWNER),

@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from dopl_core.studies import Store, StoreError
+from dopl_core.studies import RefusedError, Store, StoreError
 from pages.shared.guards import Check, is_member, is_owner, store
 from pages.shared.markdown import plain
 
@@ -45,9 +45,15 @@ def show_errors(stop: bool = False, but: type[Exception] | tuple[()] = ()) -> It
 
 @contextmanager
 def with_database() -> Iterator[None]:
-    """Say that the database is down, and draw the page as soon as it is back."""
+    """Say that the database is down, and draw the page as soon as it is back.
+
+    What the gate refuses, and no page expected, is said too.
+    """
     try:
         yield
+    except RefusedError as error:
+        show(error)
+        st.stop()
     except StoreError as error:
         shown_at = time.monotonic()
 

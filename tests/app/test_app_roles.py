@@ -227,3 +227,14 @@ def test_the_navigation_has_the_pages_of_the_role(
     router.run()
     lists = set() if role == "reader" else {"list"}  # the others see lists in Studies
     assert offered[0] == OPENS[role] - lists | {"home"}
+
+
+def test_a_refusal_that_no_page_expected_is_a_sentence(router, store, clinic, come_in):
+    """A coordinator elsewhere who reads lists here opens the page of this study."""
+    sign_in(store, come_in, "coordinator", make(store, title="Another clinic"))
+    studies.add_member(store, clinic, NAME, "reader")
+    app = router.run().switch_page("pages/studies/page.py")
+    app.query_params["study"] = clinic
+    app.run()
+    assert not app.exception
+    assert "This needs the role owner or coordinator in this study" in said(app)

@@ -111,6 +111,7 @@ def test_a_clinic_runs_four_weeks_from_its_own_file_to_a_printed_list(
     assert studies.read_week(store, study, 1)[id_of(others[0])].state == "poorly"
     check_sheet(page, browser, [one.label for one in made[-1].listed])
     check_files(page, [one.id for one in made[-1].listed])
+    check_audit(store, study)
     no_wider_than_the_screen(page)
     check_link(page, browser, [one.label for one in made[-1].listed], (width, height))
     page.context.close()
@@ -300,6 +301,15 @@ def report_by_file(page: Page, store, study: str, folder: Path, helped: str) -> 
     page.locator("input[type=file][accept*=csv]").set_input_files(file)
     expect(page.get_by_text("0 moved, 9 as before, 0 unknown, 1 seen again")).to_be_visible()
     send(page, 2)
+
+
+def check_audit(store: studies.Store, study: str) -> None:
+    """The list that was printed and downloaded is in the audit trail, after a moment."""
+    due = {("print", "week 4"), ("download", f"{study}-week-4.csv")}
+    deadline = time.monotonic() + 60
+    while not due <= {(one.act, one.about) for one in studies.read_audit(store, study)}:
+        assert time.monotonic() < deadline, studies.read_audit(store, study)
+        time.sleep(0.1)
 
 
 def check_sheet(page: Page, browser, names: list[str]) -> None:

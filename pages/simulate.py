@@ -14,7 +14,7 @@ from dopl_core.learning.dopl import Confidence
 from pages.shared import charts
 from pages.shared.downloads import csv_button, file_button
 from pages.shared.errors import safely, show_errors, show_last_error
-from pages.shared.guards import members_fragment, owner_only
+from pages.shared.guards import is_owner, members_fragment, owner_only
 from pages.shared.help_link import help_link
 from pages.shared.markdown import plain
 
@@ -82,9 +82,11 @@ def progress(number: int, simulation: Simulation) -> None:
 def buttons(simulation: Simulation) -> None:
     key, args = simulation.id, (simulation,)
     if simulation.status == "running":
-        st.button("Stop", key=f"stop-{key}", on_click=safely(simulations.stop), args=args)
+        st.button("Stop", key=f"stop-{key}", on_click=safely(simulations.stop, is_owner), args=args)
     elif simulation.status in ("stopped", "failed"):
-        st.button("Continue", key=f"on-{key}", on_click=safely(simulations.go_on), args=args)
+        st.button(
+            "Continue", key=f"on-{key}", on_click=safely(simulations.go_on, is_owner), args=args
+        )
     csv_button("Rows (CSV)", simulation.rows, f"{key}-episodes.csv", key=f"rows-{key}")
     if simulation.done and simulation.settings is not None:
         file_button(
@@ -94,7 +96,7 @@ def buttons(simulation: Simulation) -> None:
     if simulation.status != "running":
         with st.popover("Delete", type="tertiary"):
             st.text("This deletes the simulation and all its rows for good.")
-            delete = safely(simulations.delete)
+            delete = safely(simulations.delete, is_owner)
             st.button("Delete for good", key=f"del-{key}", on_click=delete, args=args)
 
 
@@ -138,7 +140,7 @@ running = any(everything[name].status == "running" for name in compared)
 
 @st.fragment(run_every=1.0 if running else None)
 def results() -> None:
-    members_fragment()
+    members_fragment(is_owner)
     show_last_error()
     try:
         shown = [simulations.find(name) for name in compared]

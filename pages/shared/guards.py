@@ -120,10 +120,10 @@ def only(*roles: Role) -> None:
         turn_away_unknown()
 
 
-def members_fragment() -> None:
+def members_fragment(allowed: Check = is_member) -> None:
     """A fragment's guard: without access, the whole page runs, and its guard turns them away."""
     try:
-        if is_member():
+        if allowed():
             return
     except studies.StoreError:
         pass  # the page shows the error

@@ -21,7 +21,7 @@ from pages.shared import downloads, duel_cards
 
 ROOT = Path(__file__).resolve().parents[2]
 PEOPLE = "How people answer"
-PAGES = ("home", "annotate", "studies", "insights", "simulate", "help")
+PAGES = ("home", "annotate", "studies", "insights", "simulate", "help", "audit")
 
 
 def test_the_app_opens_with_home(router):

@@ -33,7 +33,7 @@ def guarded(tmp_path_factory):
 
 
 def test_strangers_see_nothing_on_a_public_server(page, guarded):
-    for name in PAGES:
+    for name in (*PAGES, "audit"):
         page.goto(f"{guarded.url}/{name}?study={guarded.study}")
         expect(page.get_by_role("heading", name="You need a link")).to_be_visible()
         expect(page.get_by_role("navigation")).to_have_count(0)

@@ -14,7 +14,7 @@ from dopl_core.learning.dopl import Confidence
 from pages.shared import charts
 from pages.shared.downloads import csv_button, file_button
 from pages.shared.errors import safely, show_errors, show_last_error
-from pages.shared.guards import is_owner, members_fragment, owner_only
+from pages.shared.guards import guard_fragment, is_owner, owner_only
 from pages.shared.help_link import help_link
 from pages.shared.markdown import plain
 
@@ -140,7 +140,7 @@ running = any(everything[name].status == "running" for name in compared)
 
 @st.fragment(run_every=1.0 if running else None)
 def results() -> None:
-    members_fragment(is_owner)
+    guard_fragment(is_owner)
     show_last_error()
     try:
         shown = [simulations.find(name) for name in compared]

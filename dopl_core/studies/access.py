@@ -23,7 +23,7 @@ from typing import Any, Literal
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from dopl_core.studies.audit import note, recorded, refuse
+from dopl_core.studies.audit import note, recorded, refuse, who_acts
 from dopl_core.studies.members import find_roles, usable_claims
 from dopl_core.studies.model.actors import ALL_STUDIES, Actor, Role, everywhere
 from dopl_core.studies.model.errors import StudyError
@@ -32,7 +32,7 @@ from dopl_core.studies.roles import CALLS, Call
 from dopl_core.studies.store import tables
 from dopl_core.studies.store.audit_entry import RECORD, make
 from dopl_core.studies.store.database import Store
-from dopl_core.studies.store.study_reader import read_study, study_row
+from dopl_core.studies.store.study_reader import read_study, study_of_impression, study_row
 
 Opens = Literal["duels", "list"]
 
@@ -239,6 +239,12 @@ def refuse_link(store: Store, token: str, opens: Opens) -> None:
     note(store, study or ALL_STUDIES, "Somebody (link)", "link", f"{about}: {why}", refused=True)
 
 
+def refuse_page(store: Store, study: str) -> None:
+    """Record that somebody opened a page that their role does not open."""
+    if store.actor is not None:
+        note(store, study, who_acts(store.actor), "page", refused=True)
+
+
 def invites(store: Store, study: str, opens: Opens = "duels") -> list[Invite]:
     """All invites of a study, revoked ones included, oldest first."""
     query = _LINK.where(_invites.study == study).order_by(_invites.made_at, _invites.annotator)
@@ -367,7 +373,7 @@ def _gated(do: Callable[..., Any], row: Call) -> Callable[..., Any]:
         if row.scope != "all":
             study = args[0] if args else options[row.scope]
             if row.scope == "impression":
-                study = store.shown_in.get(study) or _study_of(store, study)
+                study = store.shown_in.get(study) or study_of_impression(store, study)
         roles = actor.roles.get(study, _NO_ROLES) | actor.roles.get(ALL_STUDIES, _NO_ROLES)
         allowed = roles & row.may
         if row.own and allowed == {"annotator"}:
@@ -383,12 +389,6 @@ def _gated(do: Callable[..., Any], row: Call) -> Callable[..., Any]:
 
     call.is_guarded = True  # type: ignore[attr-defined]
     return call
-
-
-def _study_of(store: Store, impression: object) -> str:
-    query = sa.select(tables.impressions.c.study).where(tables.impressions.c.id == impression)
-    with store.read() as connection:
-        return connection.execute(query).scalar() or ""
 
 
 guard(globals(), "access")

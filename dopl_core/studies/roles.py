@@ -186,6 +186,7 @@ CALLS: dict[str, Call] = {
     "access.has_session": Call(_ALL, scope="open"),
     "access.find_invite": Call(_ALL, scope="open"),
     "access.refuse_link": Call(_ALL, scope="open"),
+    "access.refuse_page": Call(_ALL, scope="open"),
     "access.check_without_id": Call(_ALL, scope="open"),
     "access.take_seat": Call(_ALL, scope="open"),
     "access.has_seat": Call(_ALL, scope="open"),

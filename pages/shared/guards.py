@@ -120,7 +120,12 @@ def only(*roles: Role) -> None:
         turn_away_unknown()
 
 
-def members_fragment(allowed: Check = is_member) -> None:
+def team_fragment(study: str) -> None:
+    """The guard of a fragment for those who run a study."""
+    guard_fragment(lambda: is_member() and may(study, "owner", "coordinator"))
+
+
+def guard_fragment(allowed: Check) -> None:
     """A fragment's guard: without access, the whole page runs, and its guard turns them away."""
     try:
         if allowed():
@@ -133,6 +138,7 @@ def members_fragment(allowed: Check = is_member) -> None:
 def turn_away_unknown() -> NoReturn:
     """Turn away a visitor without the key, or without the role for this page."""
     if _acting.get().roles:
+        access.refuse_page(store(), st.query_params.get("study", ALL_STUDIES)[:200])
         turn_away("Your role does not open this page. Ask the owner.", "This page is closed to you")
     turn_away(
         "Annotators: open the link that you were sent. Owners: the link was printed when the "

@@ -7,7 +7,7 @@ from dopl_core.studies import Study, chart_text
 from pages.shared.backend import planner
 from pages.shared.downloads import csv_button
 from pages.shared.errors import show_errors, show_last_error
-from pages.shared.guards import ALL_STUDIES, may, members_fragment, only, store
+from pages.shared.guards import ALL_STUDIES, may, only, store, team_fragment, turn_away_unknown
 from pages.shared.markdown import plain
 from pages.studies import create, flags, members_tab, weekly
 from pages.studies.common_tabs import (
@@ -119,7 +119,7 @@ def simulated(study: Study) -> None:
 @st.fragment(run_every=3.0)
 def numbers(study_id: str) -> None:
     """Progress of the study, refreshed every three seconds."""
-    members_fragment()
+    team_fragment(study_id)
     with show_errors(stop=True):
         study = studies.get_study(store(), study_id)
     if study.plan_due:
@@ -149,4 +149,6 @@ if chosen is None:
 else:
     with show_errors(stop=True):
         found = studies.get_study(store(), chosen)
+    if not may(found.id, "owner", "coordinator"):
+        turn_away_unknown()
     one(found)

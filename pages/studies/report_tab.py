@@ -12,7 +12,7 @@ from pages.shared import backend
 from pages.shared.downloads import csv_button, xlsx_button
 from pages.shared.errors import last_click_failed, safely, show_errors, show_last_error
 from pages.shared.flash import flash
-from pages.shared.guards import members_fragment, store
+from pages.shared.guards import store, team_fragment
 from pages.shared.help_link import help_link
 from pages.shared.markdown import plain
 from pages.studies import roster_mapping, undo_report
@@ -73,7 +73,7 @@ def show(study: Study) -> None:
 @st.fragment
 def by_hand(study: Study, week: int) -> None:
     """A row for each person: first the people on the list, then the others."""
-    members_fragment()
+    team_fragment(study.id)
     if st.session_state.pop("reported", False):
         st.rerun()
     with st.container():

@@ -9,7 +9,7 @@ from dopl_core.studies import Study, chart_text, week_of
 from pages.shared import backend
 from pages.shared.errors import last_click_failed, safely, show_errors
 from pages.shared.flash import flash, show_flash
-from pages.shared.guards import ALL_STUDIES, may, members_fragment, store
+from pages.shared.guards import ALL_STUDIES, may, store, team_fragment
 from pages.shared.markdown import plain
 from pages.studies import (
     common_tabs,
@@ -116,7 +116,7 @@ def make_first(study: Study) -> None:
 @st.fragment(run_every=3.0)
 def progress(study_id: str, stage: tuple[object, ...]) -> None:
     """What the study waits for, refreshed every three seconds; a new stage draws the page."""
-    members_fragment()
+    team_fragment(study_id)
     with show_errors(stop=True):
         study = studies.get_study(store(), study_id)
     if study.plan_due:

@@ -229,12 +229,25 @@ def test_the_navigation_has_the_pages_of_the_role(
     assert offered[0] == OPENS[role] - lists | {"home"}
 
 
-def test_a_refusal_that_no_page_expected_is_a_sentence(router, store, clinic, come_in):
-    """A coordinator elsewhere who reads lists here opens the page of this study."""
+def test_the_page_of_a_study_needs_the_role_in_this_study(router, store, clinic, come_in):
+    """A coordinator elsewhere who reads lists here opens it."""
     sign_in(store, come_in, "coordinator", make(store, title="Another clinic"))
     studies.add_member(store, clinic, NAME, "reader")
     app = router.run().switch_page("pages/studies/page.py")
     app.query_params["study"] = clinic
     app.run()
     assert not app.exception
-    assert "This needs the role owner or coordinator in this study" in said(app)
+    assert app.title[0].value == "This page is closed to you"
+    [newest, *_] = studies.read_audit(store, clinic)
+    assert (newest.act, newest.refused) == ("page", True)
+
+
+def test_a_refusal_that_no_page_expected_is_a_sentence(router, store, clinic, come_in):
+    """An annotator elsewhere who reads lists here opens the comparisons of this study."""
+    sign_in(store, come_in, "annotator", make(store, title="Another clinic"))
+    studies.add_member(store, clinic, NAME, "reader")
+    app = router.run().switch_page("pages/annotate/page.py")
+    app.query_params["study"] = clinic
+    app.run()
+    assert not app.exception
+    assert "This needs the role owner or annotator in this study" in said(app)

@@ -96,7 +96,8 @@ def test_the_door_is_all_that_is_open() -> None:
         "access." + name
         for name in (
             *("has_owner_key", "is_owner", "begin_session", "begin_member_session", "end_session"),
-            *("session_actor", "has_session", "find_invite", "refuse_link", "check_without_id"),
+            *("session_actor", "has_session", "find_invite", "refuse_link", "refuse_page"),
+            *("check_without_id",),
             *("take_seat", "has_seat"),
         )
     }

@@ -15,5 +15,5 @@ to_record: ContextVar[Entry | None] = ContextVar("to_record", default=None)
 
 def make(at: int, study: str, who: str, act: str, about: str = "", refused: bool = False) -> Entry:
     """A row of the audit trail; about: which week, how many, never who."""
-    row = {"at": at, "study": study, "who": who, "act": act, "about": about[:200]}
+    row = {"at": at, "study": study[:200], "who": who, "act": act, "about": about[:200]}
     return row | {"refused": refused}

@@ -241,6 +241,14 @@ def study_row(
     return StudyRow(**row._mapping)
 
 
+def study_of_impression(store: Store, impression: int) -> str:
+    """The study of an impression that another process may have shown; "" if nobody did."""
+    shown = tables.impressions.c
+    with store.read() as connection:
+        query = sa.select(shown.study).where(shown.id == impression)
+        return connection.execute(query).scalar() or ""
+
+
 def read_epochs(connection: Connection, study: str) -> list[Epoch]:
     """All epochs as they were reported, in order."""
     e = tables.epochs.c

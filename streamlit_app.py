@@ -14,6 +14,7 @@ from pages.shared.errors import with_database
 from pages.shared.guards import visitor
 from pages.shared.heap import share_one_heap
 from pages.shared.middleware import AccessControl
+from pages.shared.sign_in_settings import check_sign_in
 from pages.shared.visitors import has_role
 
 PAGES = Path(__file__).parent / "pages"
@@ -36,23 +37,28 @@ def navigation() -> None:
     simulate = _page("simulate.py", "Simulate", "play_circle")
     guides = _page("help.py", "Help", "help")
     reader = _page("list.py", "List", "list")
+    account = _page("account.py", "Account", "person")
     audit = _page("audit.py", "Audit", "policy")
     with with_database():
         store()
         planner()
         if "read" in st.query_params:
             page = st.navigation([home, reader], position="hidden")
-        elif "invite" in st.query_params or not (actor := visitor()).roles:
+        elif "invite" in st.query_params:
             page = st.navigation([home, annotate], position="hidden")
+        elif not (actor := visitor()).roles:  # each page turns them away and offers to sign in
+            closed = [studies, insights, simulate, guides, reader, account, audit]
+            page = st.navigation([home, annotate, *closed], position="hidden")
         elif "owner" in actor.roles_in(ALL_STUDIES):
             everything = [home, annotate, studies, insights, simulate, audit, guides]
+            everything += [account] * (actor.came_by != "local")
             page = st.navigation(everything, position="top")
         else:
             runs = has_role(actor, "owner", "coordinator")
             own = [home, *[studies, insights, guides] * runs]
             own += [annotate] * has_role(actor, "owner", "annotator")
             own += [reader] * has_role(actor, "reader") + [audit] * has_role(actor, "owner")
-            page = st.navigation(own, position="top")
+            page = st.navigation([*own, account], position="top")
         page.run()
 
 
@@ -66,3 +72,4 @@ if get_script_run_ctx(suppress_warning=True) is not None:
     navigation()
 else:  # the server imports `app`
     share_one_heap()
+    check_sign_in()

@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from dopl_core.studies.audit import note, recorded, refuse, who_acts
-from dopl_core.studies.members import find_roles, usable_claims
+from dopl_core.studies.members import claims_in_use, find_roles, usable_claims
 from dopl_core.studies.model.actors import ALL_STUDIES, Actor, Role, everywhere
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.names import check_person, looks_like, participant_name
@@ -128,8 +128,8 @@ def begin_member_session(
     name: who they are, for the audit trail;  claims: what the provider says of them, such as email
     host: as of begin_session
     """
-    usable = usable_claims(claims)
     with store.read() as connection:
+        usable = claims_in_use(connection, usable_claims(claims))
         roles = find_roles(connection, usable)
         key_hash = connection.execute(sa.select(_KEY_HASH)).scalar() or ""
     name = name.strip()

@@ -89,6 +89,12 @@ def usable_claims(claims: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def claims_in_use(connection: Connection, claims: Claims) -> dict[str, tuple[str, ...]]:
+    """Claims by which some member is known: no others are kept of somebody who signs in."""
+    used = set(connection.execute(sa.select(_members.claim).distinct()).scalars())
+    return {claim: values for claim, values in claims.items() if claim in used}
+
+
 def find_roles(connection: Connection, claims: Claims) -> dict[str, frozenset[Role]]:
     """The roles that usable claims give, by study; empty for somebody who is no member."""
     given = {(claim, value) for claim, values in claims.items() for value in values}

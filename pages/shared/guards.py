@@ -17,6 +17,7 @@ import streamlit as st
 from dopl_core import studies
 from dopl_core.studies import ALL_STUDIES, NOBODY, Actor, Role, Store, access
 from pages.shared import backend
+from pages.shared.account import door_title, offer_sign_in
 from pages.shared.browser_cookie import IDS, browser_token
 from pages.shared.visitors import has_role, request_actor
 
@@ -233,7 +234,9 @@ def _handshake() -> tuple[Mapping[str, str], str | None]:
     return st.context.headers, st.context.ip_address
 
 
-def turn_away(words: str, title: str = "You need a link") -> NoReturn:
-    st.title(title, anchor=False)
+def turn_away(words: str, title: str = "") -> NoReturn:
+    st.title(title or door_title(), anchor=False)
     st.markdown(words)
+    if not title:
+        offer_sign_in()
     st.stop()

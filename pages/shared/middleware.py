@@ -24,9 +24,11 @@ from dopl_core import studies
 from dopl_core.studies import access
 from pages.shared.backend import store
 from pages.shared.browser_cookie import add_browser_cookie
+from pages.shared.session_cookie import set_session_cookie
+from pages.shared.sign_in import ADDRESSES, sign_in_reply
+from pages.shared.sign_in_settings import sign_in_settings
 from pages.shared.sockets import Websockets
 from pages.shared.visitors import (
-    cookie_name,
     has_role,
     is_local_name,
     is_local_only,
@@ -92,6 +94,8 @@ class AccessControl:
         given = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         if scope["method"] == "GET" and "key" in given:
             response = await self._exchange_key(scope, given)
+        elif scope["path"] in ADDRESSES:
+            response = await sign_in_reply(self.app, scope, receive)
         if "_stcore/upload_file" in scope["path"] and scope["method"] != "OPTIONS":
             await self._upload(scope, receive, send_safely)
         else:
@@ -122,15 +126,7 @@ class AccessControl:
         path = "/" + scope["path"].lstrip("/\\") + ("?" + urlencode(given) if given else "")
         response = RedirectResponse(path, 303, {"Cache-Control": "no-store"})
         if token is not None:
-            response.set_cookie(
-                cookie_name(headers),
-                token,
-                max_age=access.SESSION_SECONDS,
-                path="/_stcore",  # the websocket and uploads
-                httponly=True,
-                samesite="strict",
-                secure="https" in (scope["scheme"], headers.get("x-forwarded-proto")),
-            )
+            set_session_cookie(response, scope, token)
         return response
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -181,7 +177,8 @@ def _refusal(scope: Scope) -> tuple[str, int] | None:
         _log.warning("A page of another site was refused: %r", found)
         return _FOREIGN, 403
     _, core, rest = scope["path"].rpartition("_stcore/")
-    if core and rest.split("/")[0] not in _CORE:
+    is_closed = scope["path"] in ADDRESSES and sign_in_settings() is None
+    if is_closed or (core and rest.split("/")[0] not in _CORE):
         return "Not found.\n", 404
     return None
 

@@ -15,8 +15,8 @@ from starlette.types import Scope
 
 from dopl_core.studies import NOBODY, Actor, Role, access, everywhere
 from pages.shared.backend import store
+from pages.shared.sign_in_settings import LOCAL, sign_in_settings
 
-LOCAL = ("localhost", "127.0.0.1", "::1")
 COOKIE = "dopl_owner"
 LOCAL_OWNER = everywhere(access.OWNER, "local")
 
@@ -30,8 +30,9 @@ _FORWARDED = re.compile(
 
 
 def is_local_only() -> bool:
-    """Whether everybody on this computer is the owner: bound to localhost, and without a key."""
-    return st.get_option("server.address") in LOCAL and not os.environ.get("DOPL_ASK_FOR_KEY")
+    """Whether everybody on this computer is the owner: on localhost, without key and sign-in."""
+    is_bound_here = st.get_option("server.address") in LOCAL
+    return is_bound_here and not os.environ.get("DOPL_ASK_FOR_KEY") and sign_in_settings() is None
 
 
 def is_local_visit(headers: Mapping[str, str], peer: str | None) -> bool:

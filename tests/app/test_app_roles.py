@@ -9,7 +9,7 @@ from dopl_core.studies import ALL_STUDIES, access
 from pages.shared import downloads, guards
 from pages.shared.visitors import has_role
 
-PAGES = ("home", "annotate", "studies", "insights", "simulate", "help", "list", "audit")
+PAGES = ("home", "annotate", "studies", "insights", "simulate", "help", "list", "audit", "account")
 CLOSED = ("You need a link", "This page is closed to you")
 OPENS = {
     "owner": {"annotate", "studies", "insights", "help", "list", "audit"},
@@ -51,7 +51,7 @@ def test_a_role_opens_its_pages_in_its_own_study(visit, store, clinic, come_in, 
     sign_in(store, come_in, role, clinic)
     for name in set(PAGES) - {"home"}:
         app = visit(name, study=clinic)
-        assert is_open(app) == (name in OPENS[role]), name
+        assert is_open(app) == (name in OPENS[role] | {"account"}), name
         assert "Another clinic" not in said(app)
         if name in OPENS[role] - {"help", "audit", "insights"}:  # the others show what is theirs
             app = visit(name, study=other)
@@ -226,7 +226,7 @@ def test_the_navigation_has_the_pages_of_the_role(
     sign_in(store, come_in, role, clinic)
     router.run()
     lists = set() if role == "reader" else {"list"}  # the others see lists in Studies
-    assert offered[0] == OPENS[role] - lists | {"home"}
+    assert offered[0] == OPENS[role] - lists | {"home", "account"}
 
 
 def test_the_page_of_a_study_needs_the_role_in_this_study(router, store, clinic, come_in):

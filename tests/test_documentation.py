@@ -287,6 +287,7 @@ _DIRECTIVES = {
     *("map", "upstream", "hash", "server", "listen", "server_name", "ssl_certificate"),
     *("ssl_certificate_key", "client_max_body_size", "add_header", "location", "proxy_pass"),
     *("proxy_http_version", "proxy_set_header", "proxy_read_timeout", "default"),
+    *("proxy_buffer_size", "proxy_buffers"),
     *("limit_req_zone", "limit_req", "limit_req_status"),
     *("limit_conn_zone", "limit_conn", "limit_conn_status"),
 }

@@ -5,6 +5,8 @@ Streamlit's own addresses and ours stand in front of each other as in the app; t
 
 import json
 import runpy
+import secrets
+import tomllib
 from http.cookies import SimpleCookie
 
 import httpx
@@ -360,6 +362,14 @@ def test_unsafe_settings_are_refused_with_a_remedy(provider, name, value, words)
         checked(auth | {name: value})
     assert words in str(error.value)
     assert not value.strip() or value not in str(error.value)
+
+
+def test_the_guides_example_is_complete_and_its_secret_has_to_be_changed():
+    guide = (ROOT / "data" / "guides" / "server.md").read_text(encoding="utf-8")
+    auth = tomllib.loads(guide.partition("```toml\n")[2].partition("```")[0])["auth"]
+    with pytest.raises(SignInSettingsError, match="cookie_secret can be guessed"):
+        checked(auth)
+    assert checked(auth | {"cookie_secret": secrets.token_hex(32)})
 
 
 def test_the_app_does_not_start_with_unsafe_settings(configure):

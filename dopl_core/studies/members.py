@@ -78,14 +78,14 @@ def list_members(store: Store, study: str) -> list[Member]:
 
 
 def usable_claims(claims: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Claims whose value is a text or texts; an address that is not verified is left out."""
+    """Claims whose value is a printable text or several; without an address not verified."""
     found = {}
     for claim, value in claims.items():
         if claim == "email" and str(claims.get("email_verified", True)).lower() != "true":
             continue
         values = [value] if isinstance(value, str) else value
         if isinstance(values, list | tuple | set) and all(isinstance(one, str) for one in values):
-            found[claim] = tuple(_value(claim, one) for one in values)
+            found[claim] = tuple(_value(claim, one) for one in values if one.isprintable())
     return found
 
 

@@ -41,6 +41,7 @@ ADDRESSES = (LOGIN, LOGOUT, CALLBACK)  # Streamlit's own
 # Claims about a token, and what Streamlit adds to them.
 _NOT_OF_PEOPLE = {"iss", "aud", "azp", "exp", "iat", "nbf", "jti", "sid", "nonce", "auth_time"}
 _NOT_OF_PEOPLE |= {"acr", "amr", "at_hash", "c_hash", "origin", "provider", "is_logged_in"}
+_LONGEST_NAME = 98  # characters of each part: an annotator's name has at most 200
 _PATH = "/auth"  # of Streamlit's cookies: not sent with pages, websockets or uploads
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>{title} - DOPL</title>
@@ -138,9 +139,17 @@ def trusted_claims(claims: dict[str, Any]) -> dict[str, Any]:
 
 
 def name_of(claims: dict[str, Any]) -> str:
-    """Under which name somebody is signed in: an address, an account, or the provider's number."""
-    address, account, number = map(claims.get, ("email", "preferred_username", "sub"))
-    return str(address).casefold() if address else str(account or number)
+    """Under which name somebody is signed in: an address, or the provider's number and an account.
+
+    People may choose their account's name, also that of somebody else; nobody chooses the number.
+    """
+    address, account, number = (
+        "".join(filter(str.isprintable, str(claims.get(name) or "")))[:_LONGEST_NAME]
+        for name in ("email", "preferred_username", "sub")
+    )
+    if address:
+        return address.casefold()
+    return f"{account} ({number})" if account else number
 
 
 def _is_for_us(claims: dict[str, Any]) -> bool:

@@ -4,16 +4,13 @@ Streamlit's own addresses and ours stand in front of each other as in the app; t
 """
 
 import json
-import runpy
-import secrets
-import tomllib
 from http.cookies import SimpleCookie
 
 import httpx
 import loops
 import pytest
 import sqlalchemy as sa
-from sign_in_provider import CLIENT, auth_section, running_provider
+from sign_in_provider import CLIENT, Provider, auth_section, running_provider
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
@@ -24,12 +21,11 @@ from streamlit.web.server.starlette.starlette_app import create_streamlit_middle
 from streamlit.web.server.starlette.starlette_auth_routes import create_auth_routes
 
 from dopl_core import studies
-from dopl_core.paths import ROOT
 from dopl_core.studies import access, members
 from dopl_core.studies.model.actors import ALL_STUDIES
 from dopl_core.studies.store import tables
 from pages.shared import middleware, sign_in, visitors
-from pages.shared.sign_in_settings import SignInSettingsError, checked, sign_in_settings
+from pages.shared.sign_in_settings import sign_in_settings
 
 HOST = "clinic.example"
 APP = f"https://{HOST}"
@@ -82,11 +78,11 @@ class Visitor:
 
         return loops.run(ask())
 
-    def answer(self, number: str = "ann", **asked: str) -> str:
+    def answer(self, number: str = "ann") -> str:
         """Ask to sign in, and sign in at the provider: where it sends the browser to."""
         login = self.get(generate_login_redirect_url("default"))
-        question = httpx.URL(login.headers["Location"]).copy_merge_params(asked)
-        return httpx.post(question, data={"sub": number}).headers["Location"]
+        question = httpx.URL(login.headers["Location"])
+        return Provider(question.port).sign_in(question, number)
 
     def session(self) -> str:
         found = [cookie for cookie in self.cookies.jar if cookie.name.startswith(visitors.COOKIE)]
@@ -205,6 +201,28 @@ def test_a_name_is_shown_as_it_is(visitor, provider):
     reply = visitor.get(visitor.answer("mallory"))
     assert "&lt;script&gt;alert(1)" in reply.text
     assert "<script" not in reply.text
+
+
+def test_nobody_can_take_the_name_of_somebody_else(visitor, provider):
+    members.add_member(visitor.store, ALL_STUDIES, "sleep", "annotator", claim="groups")
+    provider.person("mallory", **ANN | {"email_verified": False, "preferred_username": "ann"})
+    visitor.get(visitor.answer("mallory"))
+    actor = access.session_actor(visitor.store, visitor.session(), HOST)
+    assert actor.name == "ann (mallory)"
+    assert actor.roles == {ALL_STUDIES: {"annotator"}}
+
+
+def test_text_that_a_database_cannot_keep_does_no_harm(on_both, provider):
+    members.add_member(on_both.store, ALL_STUDIES, "sleep", "annotator", claim="groups")
+    odd = {
+        "preferred_username": "x\0\n" * 300,
+        "groups": ["sleep", "a\0b"],
+        "email": "\0o@a.example",
+    }
+    provider.person("odd", **odd, email_verified=True)
+    on_both.get(on_both.answer("odd"))
+    actor = access.session_actor(on_both.store, on_both.session(), HOST)
+    assert actor.name == "o@a.example"
 
 
 # --- answers that are not valid
@@ -332,63 +350,3 @@ def test_without_settings_the_addresses_are_closed(visitor, monkeypatch):
     sign_in_settings.cache_clear()
     for address in sign_in.ADDRESSES:
         assert visitor.get(address).status_code == 404
-
-
-def test_with_settings_this_computer_is_not_the_owners_either(monkeypatch):
-    monkeypatch.delenv("DOPL_ASK_FOR_KEY", raising=False)
-    config.set_option("server.address", "localhost")
-    assert not visitors.is_local_only()
-    monkeypatch.setattr(secrets_singleton, "_secrets", {})
-    sign_in_settings.cache_clear()
-    assert visitors.is_local_only()
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("cookie_secret", "", "cookie_secret is missing"),
-        ("cookie_secret", "xxx", "secrets.token_hex"),
-        ("cookie_secret", "change-me-" * 5, "secrets.token_hex"),
-        ("client_id", " ", "client_id is missing"),
-        ("redirect_uri", f"{APP}/elsewhere", "followed by /oauth2callback"),
-        ("redirect_uri", "http://clinic.example/oauth2callback", "https://"),
-        ("server_metadata_url", "http://login.example/", "https://"),
-    ],
-)
-def test_unsafe_settings_are_refused_with_a_remedy(provider, name, value, words):
-    auth = auth_section(APP, provider.url)
-    assert checked(auth).client_id == CLIENT
-    with pytest.raises(SignInSettingsError, match=r"secrets\.toml, section \[auth\]: ") as error:
-        checked(auth | {name: value})
-    assert words in str(error.value)
-    assert not value.strip() or value not in str(error.value)
-
-
-def test_the_guides_example_is_complete_and_its_secret_has_to_be_changed():
-    guide = (ROOT / "data" / "guides" / "server.md").read_text(encoding="utf-8")
-    auth = tomllib.loads(guide.partition("```toml\n")[2].partition("```")[0])["auth"]
-    with pytest.raises(SignInSettingsError, match="cookie_secret can be guessed"):
-        checked(auth)
-    assert checked(auth | {"cookie_secret": secrets.token_hex(32)})
-
-
-def test_the_app_does_not_start_with_unsafe_settings(configure):
-    configure(cookie_secret="xxx")
-    with pytest.raises(SystemExit, match=r"does not start.*cookie_secret can be guessed"):
-        runpy.run_path(str(ROOT / "streamlit_app.py"))
-
-
-def test_a_file_of_secrets_that_cannot_be_read_does_not_open_the_app(monkeypatch, tmp_path):
-    file = tmp_path / "secrets.toml"
-    file.write_text("[auth\n")
-    monkeypatch.setattr(secrets_singleton, "_secrets", None)
-    before = config.get_option("secrets.files")
-    config.set_option("secrets.files", [str(file)])
-    sign_in_settings.cache_clear()
-    try:
-        with pytest.raises(SignInSettingsError, match=r"secrets\.toml cannot be read"):
-            sign_in_settings()
-        file.unlink()
-        assert sign_in_settings() is None
-    finally:
-        config.set_option("secrets.files", before)

@@ -13,6 +13,7 @@ threads and processes at once. Nothing here knows of a web page.
         case Ask() as ask: receipt = answer(store, ask.impression, "left", response_ms=840)
         case Waiting() as wait: ...                       # wait.reason; wait.plan_due: advance()
         case Finished(): ...
+        case Consent() as asked: agree(store, study, "Ann", asked.version)   # or nothing is asked
     if receipt.plan_due: advance(store, study)            # slow: in a process of its own
     undo(store, study, "Ann")                             # the duel again, or None
     own_answers(store, study, "Ann"); change(...); flag(...)
@@ -31,7 +32,7 @@ threads and processes at once. Nothing here knows of a web page.
 
     export_bundle(store, study) -> bytes; import_bundle(store, path or bytes) -> id
     replay_bundle(path or bytes), replay_study(store, study)     # compute again and compare
-    answers, plans, annotators, participants, beliefs, transitions      # tables as data frames
+    answers, plans, annotators, consents, participants, beliefs, transitions     # as data frames
     assessment, assessment_text, chart_text, effect_of_help, forecast      # what the data says
     reliability, reliability_text                         # whether people can stop answering
     access                                                # keys, sessions and invitations
@@ -58,6 +59,7 @@ from dopl_core.studies.analysis.frames import (
     annotators,
     answers,
     beliefs,
+    consents,
     excluded_annotators,
     past_annotators,
     plans,
@@ -88,6 +90,7 @@ from dopl_core.studies.collect.my_answers import (
     Arrival,
     Own,
     RoundEnd,
+    agree,
     arrival,
     change,
     own_answers,
@@ -103,6 +106,7 @@ from dopl_core.studies.collect.photos import (
 )
 from dopl_core.studies.collect.views import (
     Ask,
+    Consent,
     Finished,
     Receipt,
     Side,

@@ -27,7 +27,7 @@ from dopl_core.studies.audit import note, recorded, refuse, who_acts
 from dopl_core.studies.members import claims_in_use, find_roles, usable_claims
 from dopl_core.studies.model.actors import ALL_STUDIES, Actor, Role, everywhere
 from dopl_core.studies.model.errors import StudyError
-from dopl_core.studies.model.names import check_person, looks_like, participant_name
+from dopl_core.studies.model.names import OWNER, check_person, looks_like, participant_name
 from dopl_core.studies.roles import CALLS, Call
 from dopl_core.studies.store import tables
 from dopl_core.studies.store.audit_entry import RECORD, make
@@ -36,7 +36,6 @@ from dopl_core.studies.store.study_reader import read_study, study_of_impression
 
 Opens = Literal["duels", "list"]
 
-OWNER = "Owner"  # annotator name of the owner's own answers
 SESSION_SECONDS = 7 * 24 * 3600
 
 _OWNERS_KEY = "owner"

@@ -174,7 +174,9 @@ def change_settings(args: argparse.Namespace) -> None:
             raise StudyError(f'"{pair[:80]}" has no value: write NAME=VALUE')
         new[name] = studies.parse_setting(name, text)
     studies.change_settings(open_store(), args.study, **new)
-    say(f"{args.study}: {', '.join(new)} changed; from the next list on")
+    at_once = all(studies.SETTINGS[name].about.changes == "at once" for name in new)
+    when = "at once" if at_once else "from the next list on"
+    say(f"{args.study}: {', '.join(new)} changed; {when}")
 
 
 def people(args: argparse.Namespace) -> None:

@@ -92,6 +92,7 @@ CALLS: dict[str, Call] = {
     "next_duel": Call(_ANNOTATORS),
     "answer": Call(_ANNOTATORS, scope="impression"),
     "undo": Call(_ANNOTATORS, own=True),
+    "agree": Call(_ANNOTATORS, own=True),
     "skip_practice": Call(_ANNOTATORS, own=True),
     "own_answers": Call(_ANNOTATORS, own=True),
     "change": Call(_ANNOTATORS, scope="impression", own=True),
@@ -139,7 +140,9 @@ CALLS: dict[str, Call] = {
     "finish_flag": Call(_TEAM, "flag done", scope="impression"),
     # Insights, and how annotators answer
     "assessment.assess": Call(_TEAM, look="insights"),
+    "reliability.measure_enough": Call(_TEAM, look="insights"),
     "answers": Call(_TEAM | {"annotator"}, look="answers", own=True),
+    "consents": Call(_TEAM, look="consents"),
     "participants": Call(_TEAM, look="participants"),
     "plans": Call(_TEAM),
     "sureness": Call(_TEAM, look="insights"),

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dopl_core import studies
-from dopl_core.studies import Ask, Finished, RoundEnd, StudyConfig, Waiting, cards
+from dopl_core.studies import Ask, Consent, Finished, RoundEnd, StudyConfig, Waiting, cards
 from pages.shared.backend import planner
 from pages.shared.duel_cards import name_on_card, show_pair
 from pages.shared.errors import safely
@@ -40,7 +40,7 @@ class Memory:
     button_set: the number in the keys of its buttons
     notice: text above the cards, such as that a week has passed
     undone: the last impression (or round) at which Undo was clicked
-    view: what is shown in place of the comparison: "paused", "own", "flag" or nothing
+    view: what is shown in place of the comparison: "paused", "own", "flag", "declined" or nothing
     looked_at: the impression opened in "own", or 0
     lesson: a practice comparison that was answered, and the answer
     place: episode and epoch of the last comparison
@@ -51,7 +51,7 @@ class Memory:
     began: bool = False
     refresh: float | None = None
     note: str = ""
-    reply: Ask | Waiting | Finished | None = None
+    reply: Ask | Waiting | Finished | Consent | None = None
     shown: int = 0
     shown_at: float = 0.0
     button_set: int = 0

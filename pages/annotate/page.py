@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from dopl_core import studies
-from dopl_core.studies import Ask, Finished, StoreError, Waiting
+from dopl_core.studies import Ask, Consent, Finished, StoreError, Waiting
 from pages.annotate import board, side_views
 from pages.annotate.board import Memory, Session
 from pages.shared.backend import planner
@@ -54,7 +54,7 @@ def open_session(here: Seat) -> Session:
     return Session(here, here.study, here.annotator, known[here.study], memory)
 
 
-def next_reply() -> Ask | Waiting | Finished:
+def next_reply() -> Ask | Waiting | Finished | Consent:
     """What to show now; while a plan is made, the page waits two seconds for it."""
     who = (session.study, here.name, here.participant)
     reply = studies.next_duel(here.store, *who)
@@ -82,7 +82,7 @@ def draw_board() -> None:
     While the database is down the comparison stays on the page and can be clicked again.
     """
     down: StoreError | None = None
-    still = memory.lesson is not None or memory.view in ("paused", "own")
+    still = memory.lesson is not None or memory.view in ("paused", "own", "declined")
     try:
         if not here.is_valid():
             st.rerun()  # the page's guard says that the link is revoked
@@ -109,10 +109,14 @@ def draw_board() -> None:
         draw(memory.reply)
 
 
-def draw(reply: Ask | Waiting | Finished | None) -> None:
+def draw(reply: Ask | Waiting | Finished | Consent | None) -> None:
     """The one thing that is on the board."""
     if memory.view == "paused":
         side_views.show_paused(session)
+    elif memory.view == "declined":
+        side_views.show_declined(session)
+    elif isinstance(reply, Consent):
+        side_views.show_consent(session, reply)
     elif memory.view == "own":
         side_views.show_own(session)
     elif memory.lesson is not None:

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from dopl_core import studies
-from dopl_core.studies import Ask, Finished, Own, StoreError, Waiting, chart_text
+from dopl_core.studies import Ask, Consent, Finished, Own, StoreError, Waiting, chart_text
 from pages.annotate.board import Session, go_on, open_view, undo
 from pages.shared.downloads import csv_button
 from pages.shared.duel_cards import is_trial, name_on_card, show_pair
@@ -118,6 +118,33 @@ def show_paused(session: Session) -> None:
     st.subheader("Paused", anchor=False)
     st.markdown("Your answers are saved. Continue now, or come back later by the same link.")
     session.button("Continue", "go-on", go_on, type="primary")
+
+
+# --- consent
+
+
+def show_consent(session: Session, asked: Consent) -> None:
+    """The owner's text; nothing is asked before the person agrees."""
+    st.subheader("Before you begin", anchor=False)
+    if asked.again:
+        st.markdown("The text that you agreed to has changed. Please read it again.")
+    with st.container(border=True, key="consent"):
+        st.text(asked.text)
+    with st.container(horizontal=True):
+        session.button("I agree", "agree", agree, asked, type="primary")
+        session.button("I do not agree", "decline", open_view, "declined")
+
+
+def agree(session: Session, asked: Consent) -> None:
+    who = (session.study, session.seat.name, asked.version, session.seat.participant)
+    studies.agree(session.seat.store, *who)
+
+
+def show_declined(session: Session) -> None:
+    """Nothing is recorded of somebody who does not agree."""
+    st.subheader("Thank you for reading", anchor=False)
+    st.markdown("We ask you nothing, and we do not record that you declined. Close this page.")
+    session.button("Read the text again", "go-on", go_on)
 
 
 # --- my answers

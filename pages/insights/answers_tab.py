@@ -15,6 +15,7 @@ from dopl_core.studies import (
 )
 from pages.insights.finding_box import finding_box, show_chart, show_table
 from pages.shared import charts
+from pages.shared.downloads import csv_button
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.guards import store
@@ -26,6 +27,7 @@ _WHOLE_NUMBERS = alt.Axis(tickMinStep=1)
 
 def show(study: Study, learner: Learner) -> None:
     """Charts of all answers, agreement, a table of the annotators, and exclusion."""
+    show_consents(study)
     answers = studies.answers(store(), study.id)
     learnt = chart_text.learnt_answers(answers)
     excluded = studies.excluded_annotators(store(), study.id)
@@ -78,6 +80,15 @@ def _measure_enough(
 ) -> reliability.Enough:
     """Measured once after each event of the study."""
     return reliability.measure_enough(store(), study, _learner, _answers)
+
+
+def show_consents(study: Study) -> None:
+    """Who agreed to which version of the consent text, and when."""
+    agreed = studies.consents(store(), study.id)
+    if len(agreed):
+        with st.expander("Who agreed to the consent text"):
+            st.dataframe(agreed, hide_index=True)
+            csv_button("Consents (CSV)", agreed, f"{study.id}-consents.csv")
 
 
 def time_charts(study: Study, answers: pd.DataFrame) -> None:

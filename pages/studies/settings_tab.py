@@ -18,7 +18,10 @@ def show(study: Study) -> None:
     """A field for each setting, with the values that hold from the next list on."""
     config = studies.coming_config(store(), study.id)
     now = {name: getattr(config, name) for name in studies.SETTINGS}
-    st.markdown("**Changes hold from the next list on.** States and their order cannot change.")
+    st.markdown(
+        "**Changes hold from the next list on.** A new consent text holds at once. States and "
+        "their order cannot change."
+    )
     help_link("owner", "What the settings mean")
     settings = [one for one in studies.offered_in("observed") if one.about.changes != "never"]
     columns = list(dict.fromkeys(column for arm in config.arms for column in arm.columns))

@@ -65,6 +65,23 @@ def test_undo_shows_the_comparison_again(visit, store, study):
     assert [b.label for b in app.button if b.key.startswith(("left-", "right-"))] == names
 
 
+def test_the_consent_text_comes_before_the_first_comparison(visit, store, come_in):
+    config = studies.from_environment("cpap", consent="We keep your *answers*.\nFor a year.")
+    study = studies.create_study(store, config)
+    token = access.invite(store, study, "Ann")
+    come_in()
+    app = visit("annotate", invite=token)
+    press(app, "begin")
+    assert "We keep your *answers*.\nFor a year." in [text.value for text in app.text]
+    press(app, "decline")
+    assert "do not record that you declined" in words(app)
+    assert studies.get_study(store, study).annotators == 0
+    press(app, "go-on")
+    press(app, "agree")
+    assert "Practice: these answers do not count." in words(app)
+    assert len(studies.consents(store, study)) == 1
+
+
 def test_practice_gives_feedback_and_can_be_skipped(visit, store):
     study = studies.create_study(store, studies.from_environment("cpap"))
     app = visit("annotate", study=study)

@@ -202,6 +202,14 @@ def test_the_owner_leaves_out_somebodys_answers_and_takes_it_back(visit, store, 
         assert any("counted" in table.value for table in app.dataframe) == bool(chosen)
 
 
+def test_insights_say_who_agreed_to_the_consent_text(visit, store, study):
+    studies.change_settings(store, study, consent="We keep your answers.")
+    studies.agree(store, study, "Ann", studies.coming_config(store, study).consent_version)
+    app = visit("insights", study=study, look=PEOPLE)
+    assert "Who agreed to the consent text" in [box.label for box in app.expander]
+    assert app.dataframe[0].value.annotator.tolist() == ["Ann"]
+
+
 def test_answers_of_the_first_sitting_are_among_the_insights(visit, store):
     def said():
         return words(visit("insights", study=study, look=PEOPLE)).replace("\\", "")

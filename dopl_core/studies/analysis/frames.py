@@ -4,21 +4,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sqlalchemy as sa
 
 from dopl_core.learning.learner import Learner
 from dopl_core.studies.analysis.agreement import choices, consistency
 from dopl_core.studies.exchange import bundle_csv, names_removed
 from dopl_core.studies.model.errors import StudyError
+from dopl_core.studies.model.event_kinds import read_body
 from dopl_core.studies.model.outcomes import ANSWERS, LEARNT
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.replay import learner_from_log
-from dopl_core.studies.store import log_reader
+from dopl_core.studies.store import log_reader, tables
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.study_reader import read_study
 from dopl_core.studies.store.time_limits import slowly
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_e = tables.events.c
 
 
 @slowly()
@@ -108,6 +112,28 @@ def annotators(
     columns = ["annotator", "answers", "skips", "median_ms", "left_share"]
     columns += ["again", "consistency", "gold", "correct", "agreement", "last_seen"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def consents(store: Store, study: str) -> "pd.DataFrame":
+    """One row per agreement to the consent text: annotator, version, agreed_at, present.
+
+    present: whether this is the version that holds now
+    """
+    import pandas as pd
+
+    with read_study(store, study) as reader:
+        now = reader.next_config.consent_version
+        query = sa.select(_e.annotator, _e.body, _e.at).where(
+            _e.study == study, _e.kind == "consented"
+        )
+        rows = [
+            (name, body.version, at, body.version == now)
+            for name, text, at in reader.connection.execute(query.order_by(_e.seq))
+            for body in [read_body("consented", text)]
+        ]
+    frame = pd.DataFrame(rows, columns=["annotator", "version", "agreed_at", "present"])
+    frame["agreed_at"] = pd.to_datetime(frame["agreed_at"], unit="ms", utc=True)
+    return frame
 
 
 def sureness(store: Store, study: str, learner: Learner) -> dict[str, float]:

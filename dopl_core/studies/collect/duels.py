@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from dopl_core.studies.collect import participants
 from dopl_core.studies.collect.practice import better_side
-from dopl_core.studies.collect.views import Ask, Finished, Receipt, Side, Waiting, side_of
+from dopl_core.studies.collect.views import Ask, Consent, Finished, Receipt, Side, Waiting, side_of
 from dopl_core.studies.model.errors import StudyError
-from dopl_core.studies.model.names import check_person, participant_name
+from dopl_core.studies.model.names import OWNER, check_person, participant_name
 from dopl_core.studies.model.outcomes import LEARNT
 from dopl_core.studies.store import inserts, queries
 from dopl_core.studies.store.database import Store
@@ -25,11 +26,12 @@ _SESSION_MS = 30 * 60 * 1000  # a longer pause begins a new session
 
 def next_duel(
     store: Store, study: str, annotator: str, participant: str = ""
-) -> Ask | Waiting | Finished:
+) -> Ask | Waiting | Finished | Consent:
     """What to show this person now; somebody new joins by this call.
 
-    In this order: the duel that they have open, practice, a repeat or a plain duel if one is due,
-    the first duel of the queue that they have not rated and that has a rating left.
+    Where the study has a consent text, they join when they agree to it. In this order: the duel
+    that they have open, practice, a repeat or a plain duel if one is due, the first duel of the
+    queue that they have not rated and that has a rating left.
     participant: the id that a panel gave them; they are then the participant with this id of the
         link `annotator`, and names.participant_name is their own name
     """
@@ -44,6 +46,9 @@ def next_duel(
             return Finished(person.own, "skips")
         if tx.row.status == "paused":
             return _waiting(tx, person, "paused")
+        if person.must_agree:
+            text, version = tx.next_config.consent, tx.next_config.consent_version
+            return Consent(text, version, person.consented is not None)
         latest = tx.now + int(1000 * tx.config.lease_seconds)
         release(tx, queries.OVERDUE, study=study, now=tx.now, latest=latest)
         for find in (_open, _practice, _repeat, _gold, _queued):
@@ -134,8 +139,16 @@ def skip_practice(store: Store, study: str, annotator: str) -> None:
             tx.append("practice_skipped", annotator=name)
 
 
+# Somebody of whom nothing is recorded, because they have not agreed to the consent text.
+_NOBODY = SimpleNamespace(practised=True, answers=0, repeats=0, link=None, participant=None)
+_NOBODY.last = None
+
+
 class _Person:
-    """An annotator in a transaction, added if new, and what they answered last."""
+    """An annotator in a transaction, added if new, and what they answered last.
+
+    must_agree: to the present consent text, before anything is asked
+    """
 
     def __init__(self, tx: StudyTransaction, name: str, participant: str = "") -> None:
         name, link = name.strip(), name.strip()
@@ -143,8 +156,13 @@ class _Person:
             name = participant_name(link, participant)
         elif not name.isprintable():  # ordinary names are checked when they are new
             name = check_person(name)
-        row = tx.run(queries.PERSON, at_study=tx.id, annotator=name).one_or_none()
-        if row is None:
+        row: Any = tx.run(queries.PERSON, at_study=tx.id, annotator=name).one_or_none()
+        self.consented = None if row is None else row.consented
+        needed = "" if name == OWNER else tx.next_config.consent_version
+        self.must_agree = needed not in ("", self.consented)
+        if row is None and self.must_agree:
+            row = _NOBODY
+        elif row is None:
             participants.join(tx, name, link, participant)
             row = tx.run(queries.PERSON, at_study=tx.id, annotator=name).one()
         self.name, self.practised = name, bool(row.practised)
@@ -321,8 +339,14 @@ def release(tx: StudyTransaction, query: Any, **where: Any) -> None:
 
 
 def count_answers(tx: StudyTransaction, annotator: str, more: int, last: int | None) -> None:
-    """Count a person's answers; last: the impression that can be undone now."""
-    tx.run(queries.ANSWERED, at_study=tx.id, annotator=annotator, more=more, impression=last)
+    """Count a person's answers; last: the impression that can be undone now.
+
+    Nothing counts, and nothing is changed, before they agree to the present consent text.
+    """
+    who = {"at_study": tx.id, "annotator": annotator}
+    consented = tx.run(queries.ANSWERED, more=more, impression=last, **who).scalar()
+    if annotator != OWNER and tx.next_config.consent_version not in ("", consented):
+        raise StudyError("The consent text has changed. Please read it before you go on.")
 
 
 def _ask(tx: StudyTransaction, person: _Person, impression: int, duel: DuelRow) -> Ask:

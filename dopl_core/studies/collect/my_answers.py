@@ -1,9 +1,10 @@
-"""What annotators do beside answering: arrive, look back, change an answer."""
+"""What annotators do beside answering: arrive, agree, look back, change an answer."""
 
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from dopl_core.studies.collect import participants
 from dopl_core.studies.collect.duels import (
     check_outcome,
     count_answers,
@@ -12,6 +13,8 @@ from dopl_core.studies.collect.duels import (
 )
 from dopl_core.studies.collect.views import Side, name_of
 from dopl_core.studies.model.errors import StudyError
+from dopl_core.studies.model.event_bodies import Consented
+from dopl_core.studies.model.names import participant_name
 from dopl_core.studies.model.outcomes import ANSWERS, LEARNT
 from dopl_core.studies.store import inserts, queries, tables
 from dopl_core.studies.store.database import Store
@@ -70,6 +73,25 @@ def arrival(store: Store, study: str, annotator: str) -> Arrival | None:
     seconds = sorted(last)[len(last) // 2] / 1000 if last else _SECONDS
     wanted = [count for count in (config.quota, row.asked - row.given) if count]
     return Arrival(min(wanted, default=0), seconds)
+
+
+def agree(store: Store, study: str, annotator: str, version: str, participant: str = "") -> None:
+    """Record that this person agrees to the consent text; somebody new joins by this call.
+
+    version: of the text that they have read;  participant: see next_duel
+    """
+    with write_study(store, study) as tx:
+        if version != tx.next_config.consent_version or not version:
+            raise StudyError("The consent text has changed. Please read it again.")
+        name, link = annotator.strip(), annotator.strip()
+        if participant:
+            name = participant_name(link, participant)
+        row = tx.run(queries.PERSON, at_study=study, annotator=name).one_or_none()
+        if row is None:
+            participants.join(tx, name, link, participant)
+        if row is None or row.consented != version:
+            tx.run(queries.CONSENTED, at_study=study, annotator=name, version=version)
+            tx.append("consented", Consented(version), annotator=name)
 
 
 def own_answers(store: Store, study: str, annotator: str, last: int = 10) -> list[Own]:

@@ -131,6 +131,18 @@ class Finished:
 
 
 @dataclass(frozen=True)
+class Consent:
+    """Nothing is shown before this person agrees to the owner's text: call `agree`.
+
+    again: they have agreed to an earlier version of it
+    """
+
+    text: str
+    version: str
+    again: bool
+
+
+@dataclass(frozen=True)
 class Receipt:
     """What happened to a click; it is on disk.
 

@@ -76,6 +76,7 @@ class PersonJson(Struct, omit_defaults=True):
     link: Short = ""
     participant: Short = ""
     code: Short = ""
+    consented: Short = ""
 
 
 class ReportJson(Struct):

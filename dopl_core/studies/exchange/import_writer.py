@@ -124,6 +124,7 @@ def _write_people(connection: Connection, log: StudyLog, impressions: list[int])
             link=person.link or None,
             participant=person.participant or None,
             code=person.code or None,
+            consented=person.consented or None,
         )
         for person in log.annotators
     ]

@@ -27,7 +27,7 @@ from dopl_core.studies.model.study_log import StudyLog
 from dopl_core.studies.store import about
 from dopl_core.studies.store.inserts import to_text
 
-_BLANK = ("instructions", "why", "completion_code")  # settings that are free text or a secret
+_BLANK = ("instructions", "why", "consent", "completion_code")  # free text, or a secret
 _OF_COLUMNS = ("hidden_columns", "unused_columns", "list_columns")
 _FAIR = ("fair_column", "fair_shares")
 
@@ -38,7 +38,7 @@ class _Names:
 
     columns: those by which places are shared out, unless they are kept. Who is in which of their
         groups stays, as the list depends on it
-    values: the texts in each kept column
+    values: the texts in each kept column;  consents: by version of the consent text
     """
 
     arms: dict[str, str]
@@ -49,6 +49,7 @@ class _Names:
     links: dict[str, str]
     keep: frozenset[str]
     values: dict[str, set[str]]
+    consents: dict[str, str]
 
 
 def without_names(log: StudyLog, keep: Collection[str] = ()) -> StudyLog:
@@ -108,6 +109,9 @@ def _names(log: StudyLog, keep: frozenset[str]) -> _Names:
         links=_numbered("link", (person.link for person in log.annotators)),
         keep=keep,
         values={name: {arm.columns.get(name, "") for arm in arms} for name in keep},
+        consents=_numbered(
+            "text", (body_of(e).version for e in log.events if e.kind == "consented")
+        ),
     )
 
 
@@ -183,7 +187,9 @@ def _shares(text: str, column: str, names: _Names) -> Iterator[str]:
 def _person(person: Person, names: _Names) -> Person:
     link, participant = _panel(person, names)
     name = names.annotators[person.name]
-    return replace(person, name=name, link=link, participant=participant, code="")
+    agreed = names.consents.get(person.consented, "")
+    renamed = replace(person, name=name, link=link, participant=participant, code="")
+    return replace(renamed, consented=agreed)
 
 
 def _panel(one: Person | bodies.Joined, names: _Names) -> tuple[str, str]:
@@ -243,6 +249,10 @@ def _join(body: bodies.Joined, names: _Names) -> None:
     (body.link, body.participant), body.code = _panel(body, names), ""
 
 
+def _agree(body: bodies.Consented, names: _Names) -> None:
+    body.version = names.consents[body.version]
+
+
 def _flag(body: bodies.Flagged, names: _Names) -> None:
     body.comment, body.arm = "", names.arms.get(body.arm, "")
 
@@ -284,6 +294,7 @@ def _add_photos(body: bodies.PhotosAdded, names: _Names) -> None:
 
 _IN_BODY: dict[str, Callable[[Any, _Names], None]] = {
     "joined": _join,
+    "consented": _agree,
     "flagged": _flag,
     "listed": _list,
     "list_changed": _change_list,

@@ -48,6 +48,12 @@ class Joined(Struct, omit_defaults=True):
     code: str = ""
 
 
+class Consented(Struct):
+    """An annotator agreed to the consent text; version: see StudyConfig.consent_version."""
+
+    version: str
+
+
 class Planned(Computed, kw_only=True, omit_defaults=True):
     """heard: the last event that the plan knows of.
 

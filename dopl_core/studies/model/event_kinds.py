@@ -40,6 +40,7 @@ KINDS: dict[str, Kind] = {
     "reopened": Kind(),
     "closed": Kind(),
     "joined": Kind(body=bodies.Joined),
+    "consented": Kind(body=bodies.Consented),
     "practice_skipped": Kind(),
     "shown": Kind(body=bodies.About, of_impression=True),
     "expired": Kind(of_impression=True),

@@ -17,6 +17,7 @@ class Person:
     """An annotator; repeats: how many of their own duels they were shown again.
 
     link, participant, code: see event_bodies.Joined
+    consented: the version of the consent text that they agreed to last
     """
 
     name: str
@@ -26,6 +27,7 @@ class Person:
     link: str = ""
     participant: str = ""
     code: str = ""
+    consented: str = ""
 
 
 @dataclass(frozen=True)

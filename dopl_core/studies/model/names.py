@@ -8,6 +8,8 @@ from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.study_config import Cells
 from dopl_core.validation import check_value, text
 
+OWNER = "Owner"  # annotator name of the owner's own answers
+
 _LONGEST_NAME = 200  # PostgreSQL cannot index texts of several thousand characters
 _Text = Annotated[str, text(1 << 28)]
 _Name = Annotated[str, text(_LONGEST_NAME, blank=False)]

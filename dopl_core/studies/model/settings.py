@@ -17,7 +17,9 @@ from dopl_core.validation import text, whole
 
 World = Literal["simulated", "observed"]
 Section = Literal["words", "list", "rules", "cards", "more"]
-Changes = Literal["never", "from the next list on", "in observed worlds, from the next list on"]
+Changes = Literal[
+    "never", "at once", "from the next list on", "in observed worlds, from the next list on"
+]
 
 SECTIONS: dict[Section, str] = {
     "words": "What annotators read",
@@ -28,6 +30,7 @@ SECTIONS: dict[Section, str] = {
 }
 ON_LIST = "For example phone, note. Separated by commas. Readers of the list see them too."
 HIDDEN = "Separated by commas. The learner may still use them."
+CONSENT = "Annotators agree to it before they begin, and again if it changes. It holds at once."
 
 
 @dataclass(frozen=True)
@@ -55,24 +58,15 @@ class Settings:
     """A study's settings. One field, one setting; its annotation is its rule and its words."""
 
     title: Annotated[
-        str,
-        text(1_000, blank=False),
-        About("words", "Title", "The name of the study, on every page and list."),
+        str, text(1_000, blank=False), About("words", "Title", "The study's name, on all pages.")
     ]
     noun: Annotated[
         str,
         text(200, blank=False),
-        About(
-            "words",
-            "One of them is called a",
-            "For example patient, student or mother.",
-            offered="person",
-        ),
+        About("words", "One of them is called a", "For example patient.", offered="person"),
     ] = "case"
     question: Annotated[
-        str,
-        text(2_000, blank=False),
-        About("words", "Question", "What annotators are asked about each pair."),
+        str, text(2_000, blank=False), About("words", "Question", "What is asked of each pair.")
     ] = "Which of these two is doing better?"
     instructions: Annotated[
         str,
@@ -99,6 +93,9 @@ class Settings:
             world="observed",
         ),
     ] = "week"
+    consent: Annotated[
+        str, text(20_000), About("words", "Consent text (empty: none)", CONSENT, "at once", lines=6)
+    ] = ""
     budget: Annotated[
         int,
         whole(0, environments.MOST_ARMS),

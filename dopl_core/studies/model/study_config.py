@@ -1,5 +1,6 @@
 """What a study is: its arms, its states and its settings, checked before anything is written."""
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -129,6 +130,12 @@ class StudyConfig(Settings):
     def outcomes(self) -> tuple[str, ...]:
         """The answers that are allowed."""
         return ("left", "right", "tie", "skip") if self.ties_allowed else ("left", "right", "skip")
+
+    @cached_property
+    def consent_version(self) -> str:
+        """The version of the consent text: the first digits of its digest, "" without a text."""
+        text = self.consent.strip()
+        return hashlib.sha256(text.encode()).hexdigest()[:12] if text else ""
 
     def arm_number(self, arm: str) -> int:
         """The number of the arm with the owner's id."""

@@ -14,8 +14,8 @@ import sqlalchemy as sa
 
 from dopl_core.learning.bandit import FloatArray
 from dopl_core.learning.streams import Stream, generator
-from dopl_core.studies.collect import duels
-from dopl_core.studies.collect.views import Ask, Finished, Receipt, Waiting
+from dopl_core.studies.collect import duels, my_answers
+from dopl_core.studies.collect.views import Ask, Consent, Finished, Receipt, Waiting
 from dopl_core.studies.model.errors import LockedError, StudyError
 from dopl_core.studies.model.study_config import StudyConfig, bandit_of
 from dopl_core.studies.operate import lifecycle, planning, present, reports
@@ -162,6 +162,9 @@ class _Crew:
             return None
         if isinstance(found, Waiting):
             return self._wait(found, rng)
+        if isinstance(found, Consent):
+            my_answers.agree(self.store, self.study, name, found.version)
+            return True
         if rng.random() < self.habits.walk_aways:
             with self.lock:
                 self.done.walk_aways += 1

@@ -2,18 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from dopl_core.studies.model.config_json import digest_of
 from dopl_core.studies.model.errors import LogError
 from dopl_core.studies.model.event_bodies import (
+    Consented,
     Joined,
     ListChanged,
     Listed,
     Made,
     Observed,
     Planned,
+    SettingsChanged,
 )
 from dopl_core.studies.model.event_kinds import (
     EFFECTIVE,
@@ -42,6 +45,7 @@ def check(log: StudyLog) -> None:
     _check_lists(log)
     _check_trust(log)
     _check_participants(log)
+    _check_consent(log)
     _check_epochs(log)
     _check_impressions(log)
     _check_outcomes(log)
@@ -170,6 +174,23 @@ def _check_participants(log: StudyLog) -> None:
     for number, shown in enumerate(log.impressions, start=2):
         if shown.annotator in ids and shown.participant != ids[shown.annotator]:
             raise LogError(f"duels.csv row {number}: the id of another participant")
+
+
+def _check_consent(log: StudyLog) -> None:
+    """People agreed to texts that the study had by then; exports without names have no texts."""
+    texts = {log.config.consent_version} - {""}
+    agreed: dict[str, str] = {}
+    for where, _, event in _rows(log, "settings_changed", "consented"):
+        body: SettingsChanged | Consented = body_of(event)
+        if isinstance(body, Consented):
+            if texts and body.version not in texts:
+                raise LogError(f"{where}: no consent text had the version {body.version[:80]}")
+            agreed[event.annotator or ""] = body.version
+        elif text := body.settings.get("consent"):
+            texts.add(replace(log.config, consent=text).consent_version)
+    for person in log.annotators:
+        if person.consented != agreed.get(person.name, ""):
+            raise LogError(f'study.json: "{person.name[:80]}" agreed to another consent text')
 
 
 def _check_epochs(log: StudyLog) -> None:

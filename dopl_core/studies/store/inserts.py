@@ -51,11 +51,11 @@ def study(study: str, config: StudyConfig, made_at: int, **counters: Any) -> tup
 def annotator(study: str, name: str, joined_at: int, *, practised: bool, **more: Any) -> Row:
     """more: answers, repeats and the last impression of somebody who has come further.
 
-    link, participant, code: of a participant
+    link, participant, code: of a participant;  consented: see tables.annotators
     """
     row = {"study": study, "name": name, "joined_at": joined_at, "practised": practised}
     row |= {"answers": 0, "repeats": 0, "last": None}
-    return row | dict.fromkeys(("link", "participant", "code")) | more
+    return row | dict.fromkeys(("link", "participant", "code", "consented")) | more
 
 
 def event(

@@ -28,7 +28,8 @@ from sqlalchemy import (
 from dopl_core.studies.model.actors import ROLES
 from dopl_core.studies.model.outcomes import OUTCOMES, PURPOSES, STATUSES
 
-VERSIONS = ("0010", "0011", "0012")  # schemas that can be opened, oldest first; the last: this file
+# Schemas that can be opened, oldest first; the last is that of this file.
+VERSIONS = ("0010", "0011", "0012", "0014")
 
 metadata = MetaData()
 
@@ -97,6 +98,7 @@ annotators = Table(
     Column("link", Text),
     Column("participant", Text),
     Column("code", Text),
+    Column("consented", Text),  # the version of the consent text that they agreed to last
 )
 
 events = Table(

@@ -91,6 +91,9 @@ def lived(store: Store) -> str:
     studies.correct(store, study, 1, {"Pat-018": "High"}, {"Pat-019": True})
     studies.include(store, study, NAMES[1])
     studies.advance(store, study)
+    studies.change_settings(store, study, consent="Ask Prof. Grünspan about your data")
+    version = studies.coming_config(store, study).consent_version
+    studies.agree(store, study, NAMES[0], version)
     more = {"instructions": TEXTS[0] + "!", "fair_column": "group", "fair_shares": "Oerlikon 10"}
     studies.change_settings(store, study, **more)
     return study
@@ -155,6 +158,7 @@ def test_no_file_of_a_bundle_without_names_says_who_anybody_is(sqlite_store: Sto
     assert whole == set(SECRETS)  # so the search finds each of them
     content = studies.export_bundle(sqlite_store, study, without_names=True)
     reports = [body_of(event).report for event in events if event.kind == "observed"]
+    reports += [body_of(event).version for event in events if event.kind == "consented"]
     assert all(reports)  # digests, by which a guess of all names could be confirmed
     assert found_in(content, (*SECRETS, KEPT, *reports)) == []
     about = json.loads(files(content)["study.json"])
@@ -259,6 +263,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "Computed": {MARKED: "about arithmetic", HARMLESS: "maths"},
     "Made": {MARKED: "config arithmetic", HARMLESS: "about maths"},
     "Joined": {RENAMED: "link participant", BLANK: "code"},
+    "Consented": {RENAMED: "version"},
     "Planned": {MARKED: "arithmetic", HARMLESS: "about maths plan engine heard cold"},
     "Observed": {
         MARKED: "about arithmetic",
@@ -283,7 +288,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "ListChanged": {RENAMED: "removed added entries", BLANK: "because", HARMLESS: "week"},
     "PhotosAdded": {BLANK: "photos"},
     "Person": {
-        RENAMED: "name link participant",
+        RENAMED: "name link participant consented",
         BLANK: "code",
         HARMLESS: "joined_at practised repeats",
     },
@@ -308,7 +313,7 @@ FIELDS: dict[str, dict[str, str]] = {
     # Of a configuration, only what can hold text of its owner.
     "StudyConfig": {
         RENAMED: "arms hidden_columns unused_columns list_columns fair_column fair_shares",
-        BLANK: "instructions why completion_code",
+        BLANK: "instructions why consent completion_code",
         HARMLESS: "title noun question epoch_word states environment environment_name",
     },
 }

@@ -22,7 +22,7 @@ from dopl_core.studies.store import inserts, tables
 COVERED = {
     "studies": "title status made_at seq heard episode epoch changes in_force chain",
     "configs": "content",
-    "annotators": "name joined_at",
+    "annotators": "name joined_at consented",
     "events": "seq at kind annotator impression duel outcome body chain",
     "plans": "plan made_at engine value random_value multiplier changed answers",
     "epochs": "episode epoch states arms next_states helped source columns by_lot",
@@ -74,7 +74,8 @@ def lived(store: Store, clock: Clock) -> str:
     times = {"response_ms": 900, "trip_ms": 40, "narrow": True, "too_fast_ms": 0}
     studies.answer(store, found.impression, "left", **times)
     studies.flag(store, found.impression, found_name(store, study), "look")
-    studies.change_settings(store, study, title="Other")
+    studies.change_settings(store, study, title="Other", consent="We keep your answers.")
+    studies.agree(store, study, "Ann", studies.coming_config(store, study).consent_version)
     studies.close_duels(store, study)
     studies.advance(store, study)
     if studies.read_lists(store, study):

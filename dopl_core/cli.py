@@ -12,6 +12,7 @@ from pathlib import Path
 from dopl_core.experiments import commands as experiment_commands
 from dopl_core.paths import ROOT
 from dopl_core.studies import cli as study_commands
+from dopl_core.studies.model.errors import BackupNeededError
 from dopl_core.studies.model.safe_csv import printable
 
 BENCHMARKS = ROOT / "tests" / "benchmarks"
@@ -29,7 +30,7 @@ def main(argv: list[str] | None = None) -> None:
     elif more:
         commands.error(f"unrecognized arguments: {' '.join(more)}")
     try:
-        run(args)
+        _run(run, args)
         sys.stdout.flush()
     except BrokenPipeError:  # `dopl list STUDY | head` has read enough; the rest goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -41,6 +42,20 @@ def main(argv: list[str] | None = None) -> None:
         sys.exit(f"dopl: {printable(words)}")
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _run(run: Command, args: argparse.Namespace) -> None:
+    """Run a command; ask for a backup before tables in PostgreSQL change."""
+    try:
+        run(args)
+    except BackupNeededError as error:
+        if not sys.stdin.isatty():
+            raise
+        print(f"{printable(str(error))}.")
+        if input('Is there a backup? Type "yes" to bring the tables up to date: ') != "yes":
+            raise
+        os.environ["DOPL_MIGRATE"] = "yes"
+        run(args)
 
 
 def app(args: argparse.Namespace) -> None:

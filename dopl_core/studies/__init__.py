@@ -32,6 +32,7 @@ threads and processes at once. Nothing here knows of a web page.
 
     export_bundle(store, study) -> bytes; import_bundle(store, path or bytes) -> id
     replay_bundle(path or bytes), replay_study(store, study)     # compute again and compare
+    back_up(path), restore(path)                          # the whole database
     answers, plans, annotators, consents, participants, beliefs, transitions     # as data frames
     assessment, assessment_text, chart_text, effect_of_help, forecast      # what the data says
     reliability, reliability_text                         # whether people can stop answering
@@ -115,6 +116,7 @@ from dopl_core.studies.collect.views import (
     name_of,
     side_of,
 )
+from dopl_core.studies.exchange.backup import Contents, back_up, restore
 from dopl_core.studies.exchange.import_export import (
     export_bundle,
     import_bundle,

@@ -38,6 +38,8 @@ def add(command: Adder) -> None:
         one.add_argument("--key", type=Path, metavar="FILE", help="the owner's key signs the seal")
     _add_rehearse(command("rehearse", rehearse))
     access_cli.add(command)
+    for name, run in (("backup", backup), ("restore", restore)):
+        command(name, run).add_argument("file", type=Path, metavar="FILE")
 
 
 def _of_study(sub: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -270,6 +272,22 @@ def replay(args: argparse.Namespace) -> None:
         learner = studies.replay_study(open_store(), args.what, how.append, args.seal)
     answers = f"{learner.counts.total():.0f} answers replayed; {how[0]}"
     say(f"{args.what}: {learner.episode} plans and {answers}")
+
+
+def backup(args: argparse.Namespace) -> None:
+    """Copy the whole database into a new file while the app runs, and replay the copy."""
+    _say_contents(args.file, "holds", studies.back_up(args.file))
+
+
+def restore(args: argparse.Namespace) -> None:
+    """Put a backup into an empty database."""
+    _say_contents(args.file, "restored:", studies.restore(args.file))
+
+
+def _say_contents(file: Path, verb: str, found: studies.Contents) -> None:
+    say(f"{file} {verb} {found.studies} studies with {found.answers} answers")
+    if found.damaged:
+        raise StudyError(f"replay refuses {'; '.join(found.damaged)}")
 
 
 def seal(args: argparse.Namespace) -> None:

@@ -15,6 +15,12 @@ class LockedError(StoreError):
     """Others keep the database locked for now; nothing was changed, and one may try again."""
 
 
+class BackupNeededError(StoreError):
+    """Tables are not brought up to date before somebody confirms that there is a backup."""
+
+    public = "The database is being updated. Please come back later."
+
+
 class ReplacedError(StoreError):
     """Another database, or an older state of it, took its place under a running program."""
 

@@ -200,19 +200,22 @@ class Store(_Bound):
                 pass  # notices it
 
 
-def open_store(url: str | None = None, *, clock: Callable[[], float] = time.time) -> Store:
+def open_store(
+    url: str | None = None, *, clock: Callable[[], float] = time.time, backed_up: bool = False
+) -> Store:
     """Open a database and bring its tables up to date; safe when several processes start at once.
 
     url: a SQLAlchemy URL; else DOPL_DATABASE_URL, else dopl.db where things are kept
+    backed_up: there is a backup, without which tables in PostgreSQL are not changed
     """
-    address = _address(url or os.environ.get("DOPL_DATABASE_URL") or "")
+    address = address_of(url)
     if address.get_backend_name() == "sqlite":
         store = Store(_sqlite(address), clock)
     else:
         store = Store(
             postgresql.connect(address), clock, slow=postgresql.connect(address, slow=True)
         )
-    schema.update(store)
+    schema.update(store, backed_up=backed_up)
     if store.is_sqlite:
         store.engine.dispose()  # connections made before the tables were
         store._watch = watch = FileWatch(store.name)
@@ -241,7 +244,7 @@ def look_at(url: str | None = None) -> Store:
 
     A SQLite file that is not there is a FileNotFoundError.
     """
-    address = _address(url or os.environ.get("DOPL_DATABASE_URL") or "")
+    address = address_of(url)
     if address.get_backend_name() != "sqlite":
         return Store(postgresql.connect(address))
     file = Path(str(address.database))
@@ -249,6 +252,11 @@ def look_at(url: str | None = None) -> Store:
     if not file.exists():
         raise FileNotFoundError(file)
     return Store(_sqlite_engine(address))
+
+
+def address_of(url: str | None) -> URL:
+    """The address of a database, as open_store finds it."""
+    return _address(url or os.environ.get("DOPL_DATABASE_URL") or "")
 
 
 def full_address(url: str) -> str:

@@ -1,5 +1,6 @@
 """The tables of a database: made, or brought up to date. `store` is a database.Store."""
 
+import os
 import sqlite3
 import time
 from pathlib import Path
@@ -9,8 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.schema import CreateTable
 
-from dopl_core.studies.model.errors import StoreError
-from dopl_core.studies.store import tables
+from dopl_core.studies.model.errors import BackupNeededError, StoreError
+from dopl_core.studies.store import copies, tables
 from dopl_core.studies.store.time_limits import CLICK_SECONDS, slowly
 
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
@@ -19,8 +20,11 @@ _PAUSE_SECONDS = 0.02
 
 
 @slowly()
-def update(store: Any) -> None:
-    """Make the tables, or run the migrations that this database lacks, all or none."""
+def update(store: Any, *, backed_up: bool = False) -> None:
+    """Make the tables, or run the migrations that this database lacks, all or none.
+
+    A SQLite file is copied first. In PostgreSQL somebody has to say that there is a backup.
+    """
     with store.read() as connection:
         if version_of(store, connection) == tables.VERSIONS[-1]:
             return
@@ -33,8 +37,22 @@ def update(store: Any) -> None:
         version = version_of(store, connection)
         if version is None:
             _create_tables(connection)
+        elif version != tables.VERSIONS[-1] and store.is_sqlite:
+            copies.copy_beside(Path(store.name), version)
+        elif version != tables.VERSIONS[-1]:
+            _check_backed_up(store, version, backed_up)
         if version != tables.VERSIONS[-1]:
             _migrate(connection, new=version is None)
+
+
+def _check_backed_up(store: Any, version: str, backed_up: bool) -> None:
+    if not backed_up and os.environ.get("DOPL_MIGRATE") != "yes":
+        raise BackupNeededError(
+            f"{store.name}: its tables are of schema {version}, and this version of dopl needs "
+            f"{tables.VERSIONS[-1]}; nothing was changed. Make a backup with `dopl backup FILE`. "
+            "Then start dopl once with DOPL_MIGRATE=yes, or run a `dopl` command in a terminal and "
+            "confirm"
+        )
 
 
 def _use_write_ahead_log(cursor: Any) -> None:

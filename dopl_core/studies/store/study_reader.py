@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from dopl_core.studies.model.config_changes import CHANGES, Change, changed
 from dopl_core.studies.model.config_json import from_json
 from dopl_core.studies.model.corrections import corrected, own_list
-from dopl_core.studies.model.errors import LogError, StudyError
+from dopl_core.studies.model.errors import LogError, ReplacedError, StudyError
 from dopl_core.studies.model.event_kinds import REVISIONS, Numbered, body_of, read_body, standing
 from dopl_core.studies.model.log_values import Epoch, Event, week_of
 from dopl_core.studies.model.study_config import StudyConfig
@@ -219,9 +219,39 @@ class StudyReader:
 
 @contextmanager
 def read_study(store: Store, study: str) -> Iterator[StudyReader]:
-    """One consistent view of a study."""
+    """One consistent view of a study, which is not older than what this process has saved."""
+    table = store.table
+    heads = {key: head for key, head in list(store.heads.items()) if key[0] == study}
     with store.read() as connection:
-        yield StudyReader(store, connection, study_row(connection, study))
+        row = study_row(connection, study)
+        seq, chain = heads.get((row.id, row.config_digest), (0, None))
+        # Where others have added events, the next write looks the last one known here up.
+        check_known(store, row, table, (seq, chain), row.chain if row.seq == seq else chain)
+        yield StudyReader(store, connection, row)
+
+
+def check_known(
+    store: Store,
+    row: StudyRow,
+    table: int | None,
+    head: tuple[int, str | None],
+    chain: str | None,
+) -> None:
+    """Refuse to go on where events are gone, or differ from those that this process has seen.
+
+    table: the table of studies, as this process knows it;  chain: of the event at the head, now
+    head: number and chain of the last event that this process knew before the transaction
+    """
+    seq, known = head
+    sign = "its tables were made anew" if table not in (None, row.table) else ""
+    if row.seq < seq or (seq and chain != known):
+        sign = f'event {seq} of study "{row.id}" is not what was saved'
+    if sign:
+        raise ReplacedError(
+            f"{store.name}: an older state was restored while dopl was running ({sign}); nothing "
+            "is saved any more. Start dopl again to go on from the restored state; answers that "
+            "are not in it are lost. Or restore the newer state first"
+        )
 
 
 def study_row(

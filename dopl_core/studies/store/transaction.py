@@ -13,11 +13,10 @@ from msgspec import Struct
 from sqlalchemy.engine import Connection, CursorResult
 
 from dopl_core.studies.model.config_changes import CHANGES
-from dopl_core.studies.model.errors import ReplacedError
 from dopl_core.studies.model.event_kinds import EFFECTIVE
 from dopl_core.studies.store import inserts, queries
 from dopl_core.studies.store.database import Store
-from dopl_core.studies.store.study_reader import StudyReader, StudyRow, study_row
+from dopl_core.studies.store.study_reader import StudyReader, StudyRow, check_known, study_row
 
 
 class StudyTransaction(StudyReader):
@@ -74,21 +73,13 @@ def write_study(
 
 
 def _check_head(store: Store, connection: Connection, row: StudyRow) -> None:
-    """Refuse to go on where events are gone, or differ from those that this process has seen.
+    """Refuse to go on from an older state.
 
     Others may have added events since, so the last one known here is looked up among them.
     """
-    sign = "its tables were made anew" if store.table not in (None, row.table) else ""
-    store.table = row.table
+    table, store.table = store.table, row.table
     seq, chain = store.heads.get((row.id, row.config_digest), (0, None))
     now: str | None = row.chain
     if seq and row.seq > seq:
         now = connection.execute(queries.CHAIN, {"study": row.id, "seq": seq}).scalar()
-    if row.seq < seq or (seq and now != chain):
-        sign = f'event {seq} of study "{row.id}" is not what was saved'
-    if sign:
-        raise ReplacedError(
-            f"{store.name}: an older state was restored while dopl was running ({sign}); nothing "
-            "is saved any more. Start dopl again to go on from the restored state; answers that "
-            "are not in it are lost. Or restore the newer state first"
-        )
+    check_known(store, row, table, (seq, chain), now)

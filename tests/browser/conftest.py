@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from app_server import CHROMIUM_FLAGS, Server
-from forged import cut_network
+from forged import cut_network, requests_away
 from playwright.sync_api import expect
 
 from dopl_core import studies
@@ -15,6 +15,9 @@ CHROMIUM = shutil.which("chromium")
 # A machine may be busy: what holds sooner or later is waited for.
 PATIENCE = 60_000  # ms
 expect.set_options(timeout=PATIENCE)
+
+# Browsers find no computer but this one: every page works without a network.
+OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1"
 
 
 def pytest_collection_modifyitems(items):
@@ -28,7 +31,10 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args):
     assert CHROMIUM, "no chromium on this machine: install Debian's package"
-    return browser_type_launch_args | {"executable_path": CHROMIUM, "args": CHROMIUM_FLAGS}
+    return browser_type_launch_args | {
+        "executable_path": CHROMIUM,
+        "args": [*CHROMIUM_FLAGS, OFFLINE],
+    }
 
 
 @pytest.fixture(scope="session")
@@ -44,15 +50,19 @@ def browser_context_args(browser_context_args):
 @pytest.fixture
 def context(context):
     context.set_default_timeout(PATIENCE)
-    return context
+    away = requests_away(context)
+    yield context
+    assert away == []
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
-    """One server for all tests: each makes studies of its own."""
-    started = Server(tmp_path_factory.mktemp("server")).start()
-    yield started
+    """One server for all tests, without a network: each test makes studies of its own."""
+    started = Server(tmp_path_factory.mktemp("server"))
+    cut_network(started)
+    yield started.start()
     started.kill()
+    assert not started.left.exists(), started.left.read_text()
 
 
 @pytest.fixture(scope="session")

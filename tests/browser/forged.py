@@ -3,6 +3,7 @@
 import http.client
 import os
 import re
+from urllib.parse import urlsplit
 
 from raw_visit import Visit
 
@@ -35,6 +36,21 @@ def cut_network(server):
     code.write_text(CUT.format(file=str(server.left)))
     path = [str(server.folder), server.environment.get("PYTHONPATH", "")]
     server.environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
+
+
+def requests_away(context):
+    """The addresses on other computers that pages of this browser ask for from now on."""
+    away = []
+
+    def look(asked):
+        there = urlsplit(asked.url)
+        web = there.scheme in ("http", "https", "ws", "wss")
+        if web and there.hostname not in ("localhost", "127.0.0.1"):
+            away.append(asked.url)
+
+    context.on("request", look)
+    context.on("page", lambda page: page.on("websocket", look))
+    return away
 
 
 def visited(server, headers=None, **options):

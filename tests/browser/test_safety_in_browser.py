@@ -11,7 +11,8 @@ import pytest
 from acts import choice, come_in, expect_answers, open_duels, think
 from app_server import Server
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect
+from forged import requests_away
+from playwright.sync_api import Error, expect
 
 from dopl_core import studies
 from dopl_core.studies import Arm, access
@@ -202,11 +203,14 @@ def test_charts_are_drawn_with_any_names_of_states(page, server, store):
 
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_on_any_page(browser, server, store, scheme):
+def test_every_page_works_without_a_network_and_axe_finds_nothing_serious(
+    browser, server, store, scheme
+):
     study = studies.create_study(store, studies.from_environment("cpap"))
     over = studies.create_study(store, studies.from_environment("cpap"))
     studies.close_study(store, over)
-    page = browser.new_context(color_scheme=scheme).new_page()
+    context = browser.new_context(color_scheme=scheme)
+    away, page = requests_away(context), context.new_page()
     places = {
         "": page.get_by_role("button", name="Try it now"),
         f"annotate?invite={access.invite(store, study, 'Ann')}": page.get_by_text("Begin"),
@@ -237,6 +241,8 @@ def test_axe_finds_nothing_serious_on_any_page(browser, server, store, scheme):
     background = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
     assert background == {"light": "rgb(251, 250, 246)", "dark": "rgb(17, 24, 30)"}[scheme]
     page.context.close()
+    assert away == []
+    assert not server.left.exists(), server.left.read_text()
 
 
 def check(page, place):
@@ -246,3 +252,12 @@ def check(page, place):
     serious = [v for v in found if v["impact"] in ("serious", "critical")]
     details = [(v["id"], [n["html"][:160] for n in v["nodes"]][:3]) for v in serious]
     assert not details, f"{place}: {details}"
+
+
+def test_a_request_to_another_computer_would_fail_and_be_noticed(browser):
+    context = browser.new_context()
+    away = requests_away(context)
+    with pytest.raises(Error, match="ERR_NAME_NOT_RESOLVED"):
+        context.new_page().goto("https://away.example/font.woff2")
+    assert away == ["https://away.example/font.woff2"]
+    context.close()

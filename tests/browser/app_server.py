@@ -51,6 +51,7 @@ class Server:
         }
         self.command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py"]
         self.cwd = ROOT
+        self.user: int | None = None  # who runs it; None: we do
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> "Server":
@@ -63,6 +64,7 @@ class Server:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                user=self.user,
             )
         deadline = time.monotonic() + 120  # a machine may be slow
         while time.monotonic() < deadline and self.process.poll() is None:

@@ -9,7 +9,7 @@ from pages.shared.guards import only
 
 only("owner", "coordinator")
 
-FIRST = ("owner", "coordinator", "researcher", "server", "how_it_learns", "promises")
+FIRST = ("owner", "coordinator", "researcher", "server", "security", "how_it_learns", "promises")
 
 
 def read_guides() -> dict[str, str]:

@@ -289,7 +289,7 @@ _DIRECTIVES = {
     *("proxy_http_version", "proxy_set_header", "proxy_read_timeout", "default"),
     *("proxy_buffer_size", "proxy_buffers"),
     *("limit_req_zone", "limit_req", "limit_req_status"),
-    *("limit_conn_zone", "limit_conn", "limit_conn_status"),
+    *("limit_conn_zone", "limit_conn", "limit_conn_status", "log_format", "access_log"),
 }
 
 
@@ -320,6 +320,14 @@ def test_the_proxy_limits_rates_and_connections_and_passes_on_the_port() -> None
     assert zones == used
     assert len(zones) == 3
     assert "proxy_set_header Host $http_host;" in text
+
+
+def test_the_proxys_log_has_no_keys_and_no_links() -> None:
+    text = read(SERVER / "nginx.conf")
+    [logged] = re.findall(r"log_format dopl '(.*)';", text)
+    assert "$uri" in logged.split()
+    assert not {"$request", "$request_uri", "$args", "$http_referer"} & set(logged.split())
+    assert re.findall(r"access_log \S+ (\w+);", text) == ["dopl"]
 
 
 def test_the_proxy_takes_no_server_out_that_failed() -> None:

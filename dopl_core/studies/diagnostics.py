@@ -136,7 +136,8 @@ def _failure(name: str, error: StoreError, store: Store | None = None) -> Check:
 def _schema(store: Store, version: str | None) -> Check:
     found, newest = f"{store.name}, schema {version or 'none yet'}", tables.VERSIONS[-1]
     if version != newest:
-        found += f" (this version of dopl uses {newest} and will migrate it when it opens it)"
+        when = "when it opens it" if store.is_sqlite else "once you say that there is a backup"
+        found += f" (this version of dopl uses {newest} and will migrate it {when})"
     return Check("database", found)
 
 

@@ -224,27 +224,31 @@ def read_study(store: Store, study: str) -> Iterator[StudyReader]:
     heads = {key: head for key, head in list(store.heads.items()) if key[0] == study}
     with store.read() as connection:
         row = study_row(connection, study)
-        seq, chain = heads.get((row.id, row.config_digest), (0, None))
+        head = heads.get((row.id, row.config_digest))
         # Where others have added events, the next write looks the last one known here up.
-        check_known(store, row, table, (seq, chain), row.chain if row.seq == seq else chain)
+        check_head(None, store, row, table, head)
         yield StudyReader(store, connection, row)
 
 
-def check_known(
+def check_head(
+    connection: Connection | None,
     store: Store,
     row: StudyRow,
     table: int | None,
-    head: tuple[int, str | None],
-    chain: str | None,
+    head: tuple[int, str | None] | None,
 ) -> None:
     """Refuse to go on where events are gone, or differ from those that this process has seen.
 
-    table: the table of studies, as this process knows it;  chain: of the event at the head, now
-    head: number and chain of the last event that this process knew before the transaction
+    connection: looks up the last event known here, if others have added events since
+    table: the table of studies;  head: number and chain of the last event of the study; both as
+        this process knew them before the transaction
     """
-    seq, known = head
     sign = "its tables were made anew" if table not in (None, row.table) else ""
-    if row.seq < seq or (seq and chain != known):
+    seq, known = head or (0, row.chain)
+    chain = row.chain if row.seq == seq else known
+    if connection is not None and 0 < seq < row.seq:
+        chain = connection.execute(queries.CHAIN, {"study": row.id, "seq": seq}).scalar()
+    if row.seq < seq or chain != known:
         sign = f'event {seq} of study "{row.id}" is not what was saved'
     if sign:
         raise ReplacedError(

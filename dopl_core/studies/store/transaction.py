@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy.engine import Connection, CursorResult
+from sqlalchemy.engine import CursorResult
 
 from dopl_core.studies.model.config_changes import CHANGES
 from dopl_core.studies.model.event_kinds import EFFECTIVE
 from dopl_core.studies.store import inserts, queries
 from dopl_core.studies.store.database import Store
-from dopl_core.studies.store.study_reader import StudyReader, StudyRow, check_known, study_row
+from dopl_core.studies.store.study_reader import StudyReader, check_head, study_row
 
 
 class StudyTransaction(StudyReader):
@@ -65,21 +65,9 @@ def write_study(
     whose = study if impression is None else store.shown_in.get(impression)
     with store.write(durable, whose) as connection:
         row = study_row(connection, study, impression, lock=True)
-        _check_head(store, connection, row)
+        table, store.table = store.table, row.table
+        check_head(connection, store, row, table, store.heads.get((row.id, row.config_digest)))
         transaction = StudyTransaction(store, connection, row)
         yield transaction
         transaction.write_back()
     store.heads[row.id, row.config_digest] = (row.seq, row.chain)  # on disk by now
-
-
-def _check_head(store: Store, connection: Connection, row: StudyRow) -> None:
-    """Refuse to go on from an older state.
-
-    Others may have added events since, so the last one known here is looked up among them.
-    """
-    table, store.table = store.table, row.table
-    seq, chain = store.heads.get((row.id, row.config_digest), (0, None))
-    now: str | None = row.chain
-    if seq and row.seq > seq:
-        now = connection.execute(queries.CHAIN, {"study": row.id, "seq": seq}).scalar()
-    check_known(store, row, table, (seq, chain), now)

@@ -343,9 +343,10 @@ def count_answers(tx: StudyTransaction, annotator: str, more: int, last: int | N
 
     Nothing counts, and nothing is changed, before they agree to the present consent text.
     """
-    who = {"at_study": tx.id, "annotator": annotator}
-    consented = tx.run(queries.ANSWERED, more=more, impression=last, **who).scalar()
-    if annotator != OWNER and tx.next_config.consent_version not in ("", consented):
+    needed = "" if annotator == OWNER else tx.next_config.consent_version
+    query = queries.ANSWERED_BY if needed else queries.ANSWERED
+    done = tx.run(query, at_study=tx.id, annotator=annotator, more=more, impression=last)
+    if needed and done.scalar() != needed:
         raise StudyError("The consent text has changed. Please read it before you go on.")
 
 

@@ -76,8 +76,8 @@ ANSWERED = (
     sa.update(tables.annotators)
     .where(_this_person)
     .values(answers=_a.answers + bindparam("more"), last=bindparam("impression"))
-    .returning(_a.consented)
 )
+ANSWERED_BY = ANSWERED.returning(_a.consented)
 CONSENTED = sa.update(tables.annotators).where(_this_person).values(consented=bindparam("version"))
 PRACTISED = sa.update(tables.annotators).where(_this_person).values(practised=True)
 OTHERS = (

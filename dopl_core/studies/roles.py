@@ -92,7 +92,7 @@ CALLS: dict[str, Call] = {
     "next_duel": Call(_ANNOTATORS),
     "answer": Call(_ANNOTATORS, scope="impression"),
     "undo": Call(_ANNOTATORS, own=True),
-    "agree": Call(_ANNOTATORS, own=True),
+    "agree": Call(_ANNOTATORS),
     "skip_practice": Call(_ANNOTATORS, own=True),
     "own_answers": Call(_ANNOTATORS, own=True),
     "change": Call(_ANNOTATORS, scope="impression", own=True),

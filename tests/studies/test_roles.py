@@ -17,7 +17,8 @@ from dopl_core.studies.store import tables
 # As the owners' guide says: what each role may call, apart from the door and list_studies.
 READER = {"get_study", "read_lists", "epoch_list", "download", "print_list"}
 ANNOTATOR = {
-    *("get_study", "next_duel", "answer", "undo", "skip_practice", "own_answers", "change", "flag"),
+    *("get_study", "next_duel", "answer", "undo", "agree", "skip_practice", "own_answers"),
+    *("change", "flag"),
     *("arrival", "round_end", "load_learner", "photo_addresses", "answers"),
 }
 OWNER_ONLY = {

@@ -151,4 +151,5 @@ def test_simulated_annotators_agree(sqlite_store: Store) -> None:
     study = studies.create_study(sqlite_store, cpap(consent=TEXT))
     done = studies.rehearse(sqlite_store, study, annotators=2, answers=4)
     assert done.answers == 4
-    assert len(studies.consents(sqlite_store, study)) == 2
+    answered = set(studies.answers(sqlite_store, study).annotator)
+    assert answered <= set(studies.consents(sqlite_store, study).annotator)

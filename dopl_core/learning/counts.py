@@ -39,7 +39,7 @@ class Counts:
         self._table: Table | None = None
         self._new: list[tuple[IntArray, FloatArray]] = []
         self._waiting = 0
-        self._excluded: frozenset[int] = frozenset()
+        self._excluded: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
 
     def grow(self, size: int) -> None:
         """Make room for more arm-states; the codes of known arm-states stay."""
@@ -77,19 +77,21 @@ class Counts:
             times, who = (np.broadcast_to(x, tied.shape)[tied] for x in (times, who))
             self.add(right[tied], left[tied], times * (1 - credit[tied]), who)
 
-    def exclude(self, people: Collection[int]) -> None:
-        """Leave the answers of these people out of everything but `state`."""
-        if self._excluded != people:
-            self._excluded, self._table = frozenset(people), None
+    def exclude(self, people: Collection[int], codes: Collection[int] = ()) -> None:
+        """Leave answers out of everything but `state`: of these people, about these arm-states."""
+        now = frozenset(people), frozenset(codes)
+        if self._excluded != now:
+            self._excluded, self._table = now, None
 
     def table(self) -> Table:
-        """The answers counted so far, without those of excluded people."""
+        """The answers counted so far, without the excluded ones."""
         self._sort()
         if self._table is None:
             everything = self._everything()
-            if self._excluded:
-                kept = ~np.isin(everything.who, list(self._excluded))
+            people, codes = map(list, self._excluded)
+            if people or codes:
                 winner, loser, who, times = everything
+                kept = ~(np.isin(who, people) | np.isin(winner, codes) | np.isin(loser, codes))
                 everything = Table(winner[kept], loser[kept], who[kept], times[kept])
             self._table = everything
         return self._table

@@ -45,10 +45,8 @@ class Dopl(Learner):
         As for `Learner`.
     confidence : {"calibrated", "paper"}
         Posteriors that hold at human scale, or the paper's Hoeffding widths.
-    engine, pays
-        As for `plan`.
-    epsilon : float
-        The paper's confidence parameter.
+    engine, pays, epsilon
+        As for `plan`; the paper's confidence parameter.
     reference : {"fixed", "most-compared"}
         The arm-state that strengths are measured against: kept, or chosen anew (errata 13).
     groups, columns : tuple of str of length N, Columns
@@ -227,6 +225,10 @@ class Dopl(Learner):
         kept = self.recent
         super().revise_moves(ago, wrong, right)
         self.recent = seasons.revised(kept, ago, *right)
+
+    def forget_moves(self, arm: int) -> None:
+        super().forget_moves(arm)
+        self.recent[:, 0, arm : arm + 1] = UNKNOWN
 
     def _known(self) -> Columns | None:
         """The columns of all arms; groups are one of them."""

@@ -48,18 +48,15 @@ class Learner(Beliefs):
 
     The flow: `first_round` before the first plan; `replan` begins an episode; then in each epoch
     `activate`, `draw_lots` and `duels`. `standing` and `telling_duels` change nothing.
-    It is told things by `count_duels`, `count_moves`, `revise_moves` and `adapt`.
-    Its beliefs are in `Beliefs`. `state` and `restore` save and continue it. What it cannot do
-    raises UnsupportedError.
+    It is told things by `count_duels`, `count_moves`, `revise_moves`, `forget_moves` and `adapt`.
+    `state` and `restore` save and continue it. What it cannot do raises UnsupportedError.
 
     Parameters
     ----------
     n_arms, n_states, budget : int
         N, S, and B, how many arms are helped in an epoch.
-    horizon : int
-        H, the epochs of an episode.
-    seed : int
-        Of everything random in it.
+    horizon, seed : int
+        H, the epochs of an episode; the seed of everything random in it.
     design : {"star", "tree", "informative"}
         Which pairs of the helped arms are asked about.
     ties : {"advantage", "paper"}
@@ -81,8 +78,6 @@ class Learner(Beliefs):
         Random keys that break ties in each epoch of this episode.
     explores : ndarray of bool, shape (H,)
         Epochs of this episode that help B random arms; None if there are none.
-    counts_episodes : bool
-        Whether an own `count_moves` can be told of many epochs at once.
     pays : {"all", "active"}
         Who earns the reward of a state.
     answers, by_lot : int
@@ -91,8 +86,9 @@ class Learner(Beliefs):
         Places shared out among groups; largest share of epochs with help.
     groups, columns : tuple of str of length N, Columns
         The kind of each arm in the owner's words, and what else is known of it.
-    weigh_annotators : bool
-        Whether answers are weighted by how sure each annotator is.
+    counts_episodes, weigh_annotators : bool
+        Whether an own `count_moves` can be told of many epochs at once; whether answers are
+        weighted by how sure each annotator is.
     tell : callable
         Called with the name of each step while a plan is made.
 
@@ -367,6 +363,10 @@ class Learner(Beliefs):
         """Replace the moves of one epoch, counted `ago` epochs before the last, by others."""
         self.count_moves(*wrong, -1)
         self.count_moves(*right)
+
+    def forget_moves(self, arm: int) -> None:
+        """Forget all moves of an arm; one that is not known yet has none."""
+        self.visits[arm : arm + 1] = 0
 
     # --- saving and continuing
 

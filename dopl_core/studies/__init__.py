@@ -29,6 +29,7 @@ threads and processes at once. Nothing here knows of a web page.
     exclude(store, study, "Ann"); include(...)            # whether the next plan counts her answers
     flags(store, study); finish_flag(store, impression)   # what is wrong with cards; dealt with
     close_duels(store, study)                             # do not wait for missing answers
+    erase_person(store, study, "p2"); erase_annotator(...); erase_everybody(...)   # a receipt
 
     export_bundle(store, study) -> bytes; import_bundle(store, path or bytes) -> id
     replay_bundle(path or bytes), replay_study(store, study)     # compute again and compare
@@ -117,6 +118,12 @@ from dopl_core.studies.collect.views import (
     side_of,
 )
 from dopl_core.studies.exchange.backup import Contents, back_up, restore
+from dopl_core.studies.exchange.erasing import (
+    Erasure,
+    erase_annotator,
+    erase_everybody,
+    erase_person,
+)
 from dopl_core.studies.exchange.import_export import (
     export_bundle,
     import_bundle,

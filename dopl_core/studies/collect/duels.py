@@ -9,7 +9,12 @@ from dopl_core.studies.collect import participants
 from dopl_core.studies.collect.practice import better_side
 from dopl_core.studies.collect.views import Ask, Consent, Finished, Receipt, Side, Waiting, side_of
 from dopl_core.studies.model.errors import StudyError
-from dopl_core.studies.model.names import OWNER, check_person, participant_name
+from dopl_core.studies.model.names import (
+    ERASED_ANNOTATOR,
+    OWNER,
+    check_person,
+    participant_name,
+)
 from dopl_core.studies.model.outcomes import LEARNT
 from dopl_core.studies.store import inserts, queries
 from dopl_core.studies.store.database import Store
@@ -154,7 +159,8 @@ class _Person:
         name, link = name.strip(), name.strip()
         if participant:
             name = participant_name(link, participant)
-        elif not name.isprintable():  # ordinary names are checked when they are new
+        elif not name.isprintable() or name.startswith(ERASED_ANNOTATOR):
+            # other names are checked when they are new
             name = check_person(name)
         row: Any = tx.run(queries.PERSON, at_study=tx.id, annotator=name).one_or_none()
         self.consented = None if row is None else row.consented

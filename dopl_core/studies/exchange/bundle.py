@@ -3,6 +3,7 @@
 study.json       version of the bundle, configuration, annotators, what owners reported beside
                  states
 events.csv       the log: everything that happened, in order; the fields of each kind as JSON
+salts.csv        what the digests of events need; where something was erased, digests of it
 duels.csv        one row an impression
 queue.csv        the practice duels and all duels of the present round, shown or not
 transitions.csv  one row an arm and epoch, as corrected by now
@@ -13,6 +14,7 @@ arrays.npz       what the learner held after the last plan
 
 The same study gives the same bytes. Invites, keys, photos and the browsers of participants stay in
 the database. Bundles of version 3 have no queue.csv: what nobody was shown yet is chosen anew.
+Up to version 4 there are no salts.
 """
 
 import io
@@ -43,7 +45,7 @@ from dopl_core.studies.replay.consistency import check
 from dopl_core.studies.store.blobs import DAMAGES, PLAIN, digest, pack, shapes, unpack
 from dopl_core.validation import brief, convert, text, whole
 
-VERSION = 4
+VERSION = 5
 OLDEST = 3
 LARGEST = 1 << 28  # bytes that all members may unpack to: some 500,000 answers
 
@@ -53,6 +55,7 @@ _SMALL = 1 << 20
 _TABLES = {
     "plans.csv": bundle_csv.PLANS,
     "events.csv": bundle_csv.EVENTS,
+    "salts.csv": bundle_csv.SALTS,
     "duels.csv": bundle_csv.DUELS,
     "queue.csv": bundle_csv.QUEUE,
     "transitions.csv": transitions_csv.COLUMNS,
@@ -123,6 +126,8 @@ def write(log: StudyLog, also: Mapping[str, str] | None = None) -> bytes:
         "events.csv": bundle_csv.event_rows(log),
     }
     files = {"study.json": _study_json(log)}
+    if any(event.salt or event.sealed for event in log.events):
+        rows["salts.csv"] = bundle_csv.salt_rows(log)
     files |= {name: safe_csv.write(_TABLES[name], some).encode() for name, some in rows.items()}
     given = {event.kind: event for event in log.events if event.kind in _ATTACHED}
     for kind, (field, file) in _ATTACHED.items():
@@ -170,9 +175,9 @@ def read(source: Path | bytes) -> StudyLog:
     """The study log in a bundle; errors name the file, the row and the reason."""
     files = _unzip(source)
     about = _read_study_json(files["study.json"])
-    needed = [name for name in _TABLES if about.schema > OLDEST or name != "queue.csv"]
-    for name in needed:
-        if name not in files:
+    optional = ("salts.csv",) if about.schema > OLDEST else ("salts.csv", "queue.csv")
+    for name in _TABLES:
+        if name not in files and name not in optional:
             raise CsvError(f"{name} is missing")
     log = _log(about, files)
     try:
@@ -201,6 +206,7 @@ def _log(about: StudyJson, files: dict[str, bytes]) -> StudyLog:
     }
     texts = {name: safe_csv.decode(files[name], name) for name in _TEXTS if name in files}
     events = bundle_csv.read_events(rows["events.csv"], study, texts)
+    events = bundle_csv.with_salts(events, rows.get("salts.csv", ()), study)
     plans = bundle_csv.read_plans(rows["plans.csv"], study)
     log = StudyLog(
         study=study,

@@ -7,7 +7,9 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,7 +24,7 @@ from dopl_core.studies.model.names import read_participant
 from dopl_core.studies.model.outcomes import ANSWERS, LEARNT, OUTCOMES, PURPOSES
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.model.study_log import StudyLog
-from dopl_core.studies.store.inserts import to_text
+from dopl_core.studies.store.inserts import UNSALTED, to_text
 
 _SIDES = ("left_arm", "left_state", "right_arm", "right_state")
 _ASKED = ("study", "session", "annotator", "episode", "epoch", "duel", *_SIDES, "purpose")
@@ -30,6 +32,7 @@ _ANSWER = ("outcome", "winner_arm", "loser_arm", "shown_at", "answered_at", "res
 DUELS = (*_ASKED, *_ANSWER, "confidence", "plan", "trip_ms", "narrow", "participant")
 QUEUE = ("study", "episode", "epoch", "duel", "purpose", *_SIDES, "ratings")
 EVENTS = ("study", "seq", "at", "kind", "annotator", "impression", "outcome", "body")
+SALTS = ("study", "seq", "salt", "sealed")
 _VALUES = ("value", "random_value", "multiplier", "changed")
 PLANS = ("study", "plan", "made_at", "engine", *_VALUES, "answers", "seconds", "digest")
 
@@ -45,6 +48,8 @@ Rows = Iterable[tuple[int, Cells]]  # with their numbers as a spreadsheet shows 
 
 LARGEST_NUMBER = 2**31 - 1  # that the databases count to
 
+_SALT = re.compile(r"([0-9a-f]{32})?")
+_SEALED = re.compile(rf"({UNSALTED})?([0-9a-f]{{64}})?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = 253_402_300_800_000  # the year 10,000, in which four digits are not enough
 
@@ -181,6 +186,34 @@ def read_events(rows: Rows, study: str, attached: Mapping[str, str]) -> list[Eve
         checked("events.csv", number, _event, row, study, seq, attached)
         for seq, (number, row) in enumerate(rows, start=1)
     ]
+
+
+def salt_rows(log: StudyLog) -> Iterator[tuple[Value, ...]]:
+    """Rows of salts.csv: one for each event that has a salt, or had one before it was erased."""
+    for seq, event in enumerate(log.events, start=1):
+        if event.salt or event.sealed:
+            yield log.study, seq, event.salt, event.sealed
+
+
+def with_salts(events: list[Event], rows: Rows, study: str) -> list[Event]:
+    """The events with what salts.csv says of them."""
+    salted = list(events)
+    for number, row in rows:
+        seq, salt, sealed = checked("salts.csv", number, _salt, row, study, len(events))
+        salted[seq - 1] = replace(events[seq - 1], salt=salt or None, sealed=sealed or None)
+    return salted
+
+
+def _salt(row: Cells, study: str, events: int) -> tuple[int, str, str]:
+    same("study", row["study"], study)
+    seq = whole(row, "seq")
+    if not 1 <= seq <= events:
+        raise ValueError(f"event {seq} is not in events.csv")
+    if not _SALT.fullmatch(row["salt"]) or not _SEALED.fullmatch(row["sealed"]):
+        raise ValueError(f"event {seq} has no such salt or digest")
+    if bool(row["salt"]) == bool(row["sealed"]):
+        raise ValueError(f"event {seq} has either a salt or a digest of what was erased")
+    return seq, row["salt"], row["sealed"]
 
 
 def _event(row: Cells, study: str, seq: int, attached: Mapping[str, str]) -> Event:

@@ -83,6 +83,12 @@ COLUMNS = {
         "outcome": "The answer that was given or undone.",
         "body": "All other fields, as JSON.",
     },
+    "salts.csv": {
+        "study": STUDY,
+        "seq": "The number of the event in events.csv.",
+        "salt": "Random; with it, the digest of the log covers annotator and body of the event.",
+        "sealed": "That digest, where annotator or body was erased and the salt with them.",
+    },
     "lists.csv": {
         "week": "The week (epoch over all plans) of the list, from 1.",
         "arm": ARM,

@@ -138,7 +138,7 @@ def _write_events(
     before: str | None = None
     for seq, event in enumerate(log.events, start=1):
         about: dict[str, Any] = {"outcome": event.outcome, "body": event.body}
-        about["annotator"] = event.annotator
+        about |= {"annotator": event.annotator, "salt": event.salt, "sealed": event.sealed}
         if event.impression is not None:
             shown = log.impressions[event.impression]
             about["impression"] = impressions[event.impression]

@@ -200,6 +200,22 @@ class ListChanged(Struct):
     entries: list[ListEntry] = field(name="list")
 
 
+class Erased(Struct, omit_defaults=True):
+    """Personal data were erased: of a person, of an annotator, or of everybody.
+
+    name: the pseudonym that took the place of their id or name; "" if of everybody
+    events: how many events were rewritten
+    stands: a digest of all events before, as they stand since; "" in exports without names
+    answers: what is known of the person or by the annotator no longer counts in plans
+    """
+
+    what: Literal["person", "annotator", "everybody"]
+    name: str = ""
+    events: int = 0
+    stands: str = ""
+    answers: bool = False
+
+
 class PhotosAdded(Struct):
     """Arm id -> digest of the photo."""
 

@@ -65,6 +65,7 @@ KINDS: dict[str, Kind] = {
     "person_included": Kind(Progress.include),
     "photos_added": Kind(body=bodies.PhotosAdded),
     "photos_removed": Kind(),
+    "erased": Kind(Progress.erase, bodies.Erased),
 }
 EFFECTIVE = tuple(kind for kind, one in KINDS.items() if one.effect)
 SAID = ("answered", "undone")  # events that change what was answered

@@ -78,6 +78,9 @@ class Event:
 
     impression: in a StudyLog its position in `impressions`, from the database its id
     body: JSON text
+    salt: random, part of the digest of annotator and body that the chain covers; None in events
+        from before schema 13, and where annotator or body was erased
+    sealed: of an erased event, that digest
     """
 
     at: int
@@ -86,6 +89,8 @@ class Event:
     impression: int | None = None
     outcome: str | None = None
     body: str | None = None
+    salt: str | None = None
+    sealed: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,10 @@ _ID = re.compile(r"[A-Za-z0-9._@:-]+")
 _PARTICIPANT = re.compile(rf".*, participant {_ID.pattern}", re.DOTALL)
 
 
+ERASED = "erased-"  # and a number: an id that was erased
+ERASED_ANNOTATOR = "erased-annotator-"
+
+
 def check_name(annotator: str) -> str:
     """An annotator's name as it is kept: without blanks around it."""
     name = annotator.strip()
@@ -31,6 +35,8 @@ def check_name(annotator: str) -> str:
 def check_person(annotator: str) -> str:
     """The name of a person, as it is kept; those of participants have a form of their own."""
     name = check_name(annotator)
+    if name.startswith(ERASED_ANNOTATOR):
+        raise StudyError(f'"{name[:80]}" stands for somebody who was erased; use another name')
     if _PARTICIPANT.fullmatch(name):
         raise StudyError(f'"{name[:80]}" is how participants are named; use another name')
     return name

@@ -76,23 +76,24 @@ def read_answers(
 def duels(text: str, config: StudyConfig, records: str | None) -> Iterator[tuple[str, Sides]]:
     """The annotator of each answer, and its duel with the winner on the left."""
     state_at = _states_at(config, records)
-    for row in _answers(text):
+    for row in rows_in(text):
         left, right = _states(row, state_at)
         yield row[0], (config.arm_number(row[1]), left, config.arm_number(row[2]), right)
 
 
 def annotators_in(text: str) -> list[str]:
     """The annotator of each answer."""
-    return [row[0] for row in _answers(text)]
+    return [row[0] for row in rows_in(text)]
 
 
 def renamed(text: str, names: Mapping[str, str], ids: Mapping[str, str]) -> str:
     """The same answers by annotators with other names, about arms with other ids."""
-    rows = ((names[who], ids[won], ids[lost], when) for who, won, lost, when in _answers(text))
+    rows = ((names[who], ids[won], ids[lost], when) for who, won, lost, when in rows_in(text))
     return safe_csv.write(COLUMNS, rows)
 
 
-def _answers(text: str) -> Iterator[tuple[str, ...]]:
+def rows_in(text: str) -> Iterator[tuple[str, ...]]:
+    """Annotator, winner, loser and time of each answer."""
     for _, cells in safe_csv.read(text, "answers.csv")[1]:
         yield tuple(safe_csv.unquote(cells[column]) for column in COLUMNS)
 

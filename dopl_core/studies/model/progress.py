@@ -7,6 +7,8 @@ a bundle and replaying one all read the log through it.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from dopl_core.learning.bandit import UNKNOWN
+from dopl_core.learning.learner import Moves
 from dopl_core.studies.model import past_answers, past_records
 from dopl_core.studies.model.config_changes import Change, changed
 from dopl_core.studies.model.corrections import corrected
@@ -15,6 +17,7 @@ from dopl_core.studies.model.event_bodies import (
     AnswersAdded,
     Corrected,
     Empty,
+    Erased,
     HistoryAdded,
     ListChanged,
     Observed,
@@ -75,6 +78,7 @@ class Progress:
         self._open: Epoch | None = None
         self._past_records: str | None = None
         self._waiting: list[tuple[tuple[int, int, int, int], float, int, int]] = []
+        self._forgotten: set[int] = set()  # arms whose answers and moves do not count any more
 
     def count(self) -> None:
         """Hand the answers read so far to the learner, all at once.
@@ -88,7 +92,9 @@ class Progress:
             self.learner.count_duels(*zip(*known, strict=True))
             self._waiting = [one for one in self._waiting if max(one[0][0], one[0][2]) >= most]
         out = {self.annotators[name] for name in self.excluded if name in self.annotators}
-        self.learner.counts.exclude(out)
+        S = self.learner.n_states
+        codes = [arm * S + state for arm in self._forgotten for state in range(S)]
+        self.learner.counts.exclude(out, codes)
 
     def change_config(self, event: Event, body: Empty) -> None:
         self._change((event.kind, body))
@@ -134,6 +140,13 @@ class Progress:
     def include(self, event: Event, body: Empty) -> None:
         self.excluded.discard(event.annotator or "")
 
+    def erase(self, event: Event, body: Erased) -> None:
+        """Count no answers about a person and no moves of theirs, if that was asked for."""
+        if body.what == "person" and body.answers:
+            arm = self.config.arm_number(body.name)
+            self._forgotten.add(arm)
+            self.learner.forget_moves(arm)
+
     def begin_episode(self, event: Event, body: Planned) -> None:
         """A plan was made with all changes so far; its first epoch opens."""
         self.count()
@@ -157,7 +170,7 @@ class Progress:
         known = known.with_own(open_epoch.own)
         self._watch.reported(self, known, body)
         self.epochs[-1] = known
-        self.learner.count_moves(*moves_in([known], self.learner.n_arms))
+        self.learner.count_moves(*self._moves(known))
         if recorded.epoch + 1 < self.config.horizon:
             self._next_epoch()
 
@@ -181,6 +194,12 @@ class Progress:
         last = sum(epoch.next_states is not None for epoch in self.epochs) - 1
         for number, (before, after) in enumerate(zip(self.epochs, fixed, strict=True)):
             if before is not after:
-                wrong, right = (moves_in([one], self.learner.n_arms) for one in (before, after))
+                wrong, right = self._moves(before), self._moves(after)
                 self.learner.revise_moves(last - number, wrong, right)
         self.epochs = fixed
+
+    def _moves(self, epoch: Epoch) -> Moves:
+        """The moves of an epoch, without those of people whose moves are forgotten."""
+        states, helped, next_states = moves_in([epoch], self.learner.n_arms)
+        states[:, [arm for arm in self._forgotten if arm < self.learner.n_arms]] = UNKNOWN
+        return states, helped, next_states

@@ -15,7 +15,7 @@ from functools import cached_property
 from dopl_core.learning.bandit import Arrays
 from dopl_core.studies.model.config_changes import CHANGES, Change, changed
 from dopl_core.studies.model.corrections import corrected
-from dopl_core.studies.model.event_bodies import Corrected
+from dopl_core.studies.model.event_bodies import Corrected, Erased
 from dopl_core.studies.model.event_kinds import (
     EFFECTIVE,
     REVISIONS,
@@ -148,6 +148,17 @@ class StudyLog:
         return [(e.at, body_of(e)) for _, e in self.standing if e.kind == "corrected"]
 
     @cached_property
+    def erasures(self) -> list[tuple[int, int, Erased]]:
+        """What was erased, in order: the number of the event, when, and what it says."""
+        found = enumerate(self.events, start=1)
+        return [(seq, e.at, body_of(e)) for seq, e in found if e.kind == "erased"]
+
+    @property
+    def people_erased(self) -> int:
+        """The number of the last event that erased people: plans before it used their columns."""
+        return max((seq for seq, _, one in self.erasures if one.what != "annotator"), default=0)
+
+    @cached_property
     def known_epochs(self) -> list[Epoch]:
         """The epochs as corrected by now, with the lists as owners changed them."""
         bodies = (body_of(event) for _, event in self.standing if event.kind in REVISIONS)
@@ -173,7 +184,7 @@ def configs_of_plans(config: StudyConfig, events: Iterable[Event]) -> dict[int, 
 
 
 def log_digest(events: Iterable[Event]) -> str:
-    """The same for equal logs and only for them."""
+    """The same for equal logs and only for them; salts are not part of it."""
     sha = hashlib.sha256()
     for event in events:
         said = [event.at, event.kind, event.annotator, event.impression, event.outcome, event.body]

@@ -116,9 +116,10 @@ def _answers_before(reader: StudyReader) -> int:
 
 
 def _made_here(reader: StudyReader) -> bool:
-    """Whether the present maths, on this machine, made the last plan."""
-    _, last = reader.standing("planned")[-1]
-    return is_present(body_of(last))
+    """Whether the present maths, on this machine, made the last plan from what is still known."""
+    seq, last = reader.standing("planned")[-1]
+    later = (body_of(event) for _, event in reader.standing("erased", after=seq))
+    return is_present(body_of(last)) and all(one.what == "annotator" for one in later)
 
 
 def _still_holds(tx: StudyTransaction, made: MadePlan) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 from dopl_core.studies.model.config_changes import Change, changed, joining, leaving, setting
 from dopl_core.studies.model.errors import StudyError
+from dopl_core.studies.model.names import ERASED_ANNOTATOR
 from dopl_core.studies.model.study_config import Arm
 from dopl_core.studies.operate.planning import withdraw
 from dopl_core.studies.replay import learner_from_log
@@ -16,7 +17,7 @@ from dopl_core.studies.store.transaction import StudyTransaction, write_study
 def join(store: Store, study: str, arms: Sequence[Arm]) -> None:
     """Arms join or come back; lists and duels have them from the next list on."""
     with write_study(store, study) as tx:
-        _change(tx, joining(tx.next_config, arms))
+        append_changes(tx, joining(tx.next_config, arms))
 
 
 def leave(store: Store, study: str, ids: Iterable[str]) -> None:
@@ -24,7 +25,7 @@ def leave(store: Store, study: str, ids: Iterable[str]) -> None:
     going = list(ids)
     with write_study(store, study) as tx:
         withdraw_people(tx, going)
-        _change(tx, leaving(tx.next_config, going))
+        append_changes(tx, leaving(tx.next_config, going))
 
 
 def update_people(
@@ -47,7 +48,7 @@ def update_people(
         withdraw_people(tx, going)
         changes = [joining(config, coming)] if coming else []
         changes += [leaving(config, going)] if going else []
-        _change(tx, *changes)
+        append_changes(tx, *changes)
     return len(coming), len(going)
 
 
@@ -61,11 +62,11 @@ def withdraw_people(tx: StudyTransaction, ids: Iterable[str]) -> None:
 def change_settings(store: Store, study: str, **settings: Any) -> None:
     """Change settings of a study (model/settings.py); they hold from the next list on."""
     with write_study(store, study) as tx:
-        _change(tx, setting(tx.next_config, settings))
+        append_changes(tx, setting(tx.next_config, settings))
         tx.row.title = str(settings.get("title", tx.row.title))
 
 
-def _change(tx: StudyTransaction, *changes: Change) -> None:
+def append_changes(tx: StudyTransaction, *changes: Change) -> None:
     """Append changes, after checking that the configuration allows all of them."""
     changed(tx.next_config, changes)
     for change in changes:
@@ -87,6 +88,8 @@ def _trust(store: Store, study: str, annotator: str, kind: str) -> None:
         came = tx.run(queries.PERSON, at_study=study, annotator=annotator).one_or_none()
         if came is None and annotator not in log_reader.annotator_numbers(tx.connection, study):
             raise StudyError(f'nobody called "{annotator}" has come to study "{study}"')
+        if annotator.startswith(ERASED_ANNOTATOR):
+            raise StudyError(f'"{annotator}" was erased: whether their answers count is settled')
         out = annotator in learner_from_log.excluded(tx.connection, study)
         if out == (kind == "person_excluded"):
             raise StudyError(f'"{annotator}" is {"excluded already" if out else "not excluded"}')

@@ -10,6 +10,7 @@ from dopl_core.studies.model.config_json import digest_of
 from dopl_core.studies.model.errors import LogError
 from dopl_core.studies.model.event_bodies import (
     Consented,
+    Erased,
     Joined,
     ListChanged,
     Listed,
@@ -27,9 +28,10 @@ from dopl_core.studies.model.event_kinds import (
     body_of,
     in_plan_order,
 )
-from dopl_core.studies.model.log_values import Epoch, Event, Impression, Place, Sides
+from dopl_core.studies.model.log_values import Epoch, Event, Impression, Place, Shown, Sides
 from dopl_core.studies.model.outcomes import ANSWERS, CREDIT, LEARNT
-from dopl_core.studies.model.study_log import StudyLog
+from dopl_core.studies.model.past_answers import rows_in
+from dopl_core.studies.model.study_log import StudyLog, log_digest
 from dopl_core.studies.store import about
 
 OTHER_CONFIG = "the configuration (roster, names, settings) is not what the study had"
@@ -52,6 +54,7 @@ def check(log: StudyLog) -> None:
     _check_times(log)
     _check_answers_used(log)
     _check_about(log)
+    _check_erased(log)
     if not 0 <= log.given <= log.asked:
         raise LogError(f"study.json: {log.given} answers given of {log.asked} asked")
 
@@ -225,6 +228,8 @@ def _check_impressions(log: StudyLog) -> None:
         (duel.place, duel.purpose): duel.sides for duel in log.queue or ()
     }
     people: set[tuple[Place, str, str]] = set()
+    for number, duel in enumerate(log.queue or (), start=2):
+        _check_purpose(f"queue.csv row {number}", duel, log)
     for number, shown in enumerate(log.impressions, start=2):
         where = f"duels.csv row {number}"
         key = (shown.place, shown.purpose)
@@ -256,7 +261,7 @@ def _check_ratings(log: StudyLog) -> None:
                 raise LogError(f"duels.csv row {number}: the duel has more than {allowed} ratings")
 
 
-def _check_purpose(where: str, shown: Impression, log: StudyLog) -> None:
+def _check_purpose(where: str, shown: Shown, log: StudyLog) -> None:
     """Duels before the first plan are about the arms of the beginning."""
     first = shown.purpose in ("practice", "sitting")
     if (first and shown.place[0]) or (shown.purpose == "policy" and not shown.place[0]):
@@ -329,6 +334,16 @@ def _check_about(log: StudyLog) -> None:
             raise LogError(f"{where}: what was {event.kind} is not what it was then")
 
 
+def _check_erased(log: StudyLog) -> None:
+    """Only erasures rewrite events, and what stands there is what the last one has left."""
+    last, _, body = log.erasures[-1] if log.erasures else (0, 0, Erased(what="everybody"))
+    before = log.events[: last - 1] if body.stands else []
+    if any(event.sealed for event in log.events[len(before) :]):
+        raise LogError("events.csv: an event says that it was erased, and no erasure says so")
+    if body.stands and body.stands != log_digest(before):
+        raise LogError("events.csv: what stands in place of erased data is not what was written")
+
+
 _STATUS = {"made": "running", "reopened": "running", "paused": "paused", "closed": "closed"}
 
 
@@ -355,22 +370,35 @@ def _check_times(log: StudyLog) -> None:
 
 def _check_answers_used(log: StudyLog) -> None:
     """Each plan says how many answers came before it."""
-    said: Counter[str | None] = Counter()
+    said: Counter[tuple[str | None, int, int]] = Counter()  # by annotator and arms
     out: set[str | None] = set()
+    forgotten: set[int] = set()
     plans = iter(enumerate(log.plans, start=2))
     for _, event in in_plan_order(log.events):
         if event.kind == "planned":
             number, plan = next(plans)
-            count = sum(answers for name, answers in said.items() if name not in out)
+            counts = (
+                n
+                for (name, *arms), n in said.items()
+                if forgotten.isdisjoint(arms) and name not in out
+            )
+            count = sum(counts)
             if plan.answers != count:
                 raise LogError(
                     f"plans.csv row {number}: made with {plan.answers} answers, duels.csv has "
                     f"{count} from before it"
                 )
         elif event.kind in SAID and event.outcome in CREDIT and event.impression is not None:
-            learnt = log.impressions[event.impression].purpose in LEARNT
-            said[event.annotator] += learnt * (1 if event.kind == "answered" else -1)
+            shown = log.impressions[event.impression]
+            times = 1 if event.kind == "answered" else -1
+            left, _, right, _ = shown.sides
+            said[event.annotator, left, right] += times * (shown.purpose in LEARNT)
         elif event.kind == "answers_added":
-            said.update(log.past_annotators)
+            for name, won, lost, _ in rows_in(body_of(event).answers):
+                said[name, log.coming.arm_number(won), log.coming.arm_number(lost)] += 1
+        elif event.kind == "erased":
+            body: Erased = body_of(event)
+            if body.what == "person" and body.answers:
+                forgotten.add(log.coming.arm_number(body.name))
         elif event.kind in TRUST:
             out ^= {event.annotator}

@@ -8,6 +8,7 @@ record.
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -34,6 +35,9 @@ from dopl_core.studies.replay.known_states import coming_states
 from dopl_core.studies.store.blobs import digest
 from dopl_core.world import SimulatedWorld
 
+_ELSEWHERE = "were made by another version of dopl or on other hardware"
+_REMOVED = "were made before names and columns were removed"
+_ERASED = "were made before people were erased"
 TO_THE_BIT = "Everything is reproduced to the bit."
 
 
@@ -45,6 +49,7 @@ def replay(log: StudyLog, tell: Callable[[str], None] = lambda how: None) -> Lea
     watch = _Recompute(log)
     progress = Progress(log.config, log.epochs, log.impressions, watch)
     for number, event in in_plan_order(log.events):
+        watch.erased = number < log.people_erased
         try:
             apply(progress, event)
         except ReplayError:
@@ -53,8 +58,17 @@ def replay(log: StudyLog, tell: Callable[[str], None] = lambda how: None) -> Lea
             raise ReplayError(f"events.csv row {number + 1}: {error}") from None
     progress.count()
     watch.check_complete(progress)
-    tell(watch.summary())
+    tell(f"{watch.summary()}{_erasures(log)}")
     return progress.learner
+
+
+def _erasures(log: StudyLog) -> str:
+    """What was erased, and when."""
+    said = [
+        f"{body.name or body.what} on {datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d}"
+        for _, at, body in log.erasures
+    ]
+    return f" Personal data were erased: {', '.join(said)}." if said else ""
 
 
 def with_arrays(log: StudyLog) -> StudyLog:
@@ -76,17 +90,20 @@ class _Recompute(Watch):
 
     asked: by episode and epoch, the duels [D, 4]; only where they were computed again
     exact: the present plan was computed again here
-    followed: of the plans that were taken from the record, whether names were removed since
+    erased: the present event came before people were erased, whose columns plans may have used
+    followed: how many plans were taken from the record, by the reason
     """
 
     def __init__(self, log: StudyLog) -> None:
         self.log = log
         self.asked: dict[tuple[int, int], IntArray] = {}
         self.exact = False
-        self.followed: list[bool] = []
+        self.erased = False
+        self.followed = dict.fromkeys((_ELSEWHERE, _REMOVED, _ERASED), 0)
         self.world: SimulatedWorld | None = None
         first = log.events[0] if log.events else None
-        if log.config.sitting and first and first.kind == "made" and is_present(body_of(first)):
+        kept = log.config.sitting and not log.people_erased
+        if kept and first and first.kind == "made" and is_present(body_of(first)):
             self.asked[0, 0] = first_round_duels(log.config)
 
     def planned(self, progress: Progress, body: Planned) -> None:
@@ -94,11 +111,12 @@ class _Recompute(Watch):
         if number > len(self.log.plans):
             raise ReplayError("plans.csv: the log has more plans")
         states = coming_states(progress.config, progress.epochs, progress.planned_with)
-        self.exact = is_present(body)
+        self.exact = is_present(body) and not self.erased
         if self.exact:
             self._plan(progress.learner, body, self.log.plans[number - 1])
         else:
-            self.followed.append(body.arithmetic == NAMES_REMOVED)
+            removed = _REMOVED if body.arithmetic == NAMES_REMOVED else _ELSEWHERE
+            self.followed[_ERASED if self.erased else removed] += 1
             self._follow(progress.learner, number)
         self.expected_states = states
         if progress.config.world == "simulated":
@@ -182,7 +200,8 @@ class _Recompute(Watch):
             if not np.array_equal(self.world.step(epoch.arms), epoch.next_states):
                 raise ReplayError(f"{epoch}: the simulated world moves otherwise than recorded")
         else:  # the next list was made then, with the arithmetic of that machine
-            self.exact = progress.learner.plan is not None and is_present(body)
+            known = progress.learner.plan is not None
+            self.exact = known and is_present(body) and not self.erased
 
     def answered(self, progress: Progress, shown: Shown) -> None:
         self._check_asked(shown)
@@ -210,15 +229,8 @@ class _Recompute(Watch):
                 self._check_asked(shown)
 
     def summary(self) -> str:
-        if not self.followed:
+        if not any(self.followed.values()):
             return TO_THE_BIT
-        removed = sum(self.followed)
-        causes = {
-            "were made by another version of dopl or on other hardware": (
-                len(self.followed) - removed
-            ),
-            "were made before names and columns were removed": removed,
-        }
         of = f"of {len(self.log.plans)} plans"
-        said = " and ".join(f"{many} {of} {cause}" for cause, many in causes.items() if many)
+        said = " and ".join(f"{many} {of} {why}" for why, many in self.followed.items() if many)
         return f"{said}: replay follows the record there. All else is reproduced."

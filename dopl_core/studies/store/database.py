@@ -43,7 +43,7 @@ class Store(_Bound):
     actor: for whom it acts; None for a program, which may do everything.
 
     clock: seconds since 1970; tests move it.
-    configs: parsed configurations by the digests of the first and of the last change since.
+    configs: parsed configurations by study, digest of the first and chain of the last change.
     reports: columns last read of those that owners reported, by their digest.
     heads: the last event of each study that this process knows: its number and its chain.
     table: the table of studies in PostgreSQL; a restored one has another number.
@@ -57,7 +57,7 @@ class Store(_Bound):
     clock: Callable[[], float] = time.time
     slow: Engine | None = None
     shown_in: dict[int, str] = field(default_factory=dict)
-    configs: dict[tuple[str, str], Any] = field(default_factory=dict)
+    configs: dict[tuple[str, str, str], Any] = field(default_factory=dict)
     reports: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     heads: dict[tuple[str, str], tuple[int, str | None]] = field(default_factory=dict)
     table: int | None = None

@@ -26,7 +26,8 @@ from dopl_core.studies.store.queries import DuelRow, ImpressionRow
 Row = dict[str, Any]
 
 _OF_ANSWERS = ("outcome", "answered_at", "response_ms", "trip_ms", "narrow", "participant")
-_EVENT = ("annotator", "impression", "duel", "outcome")
+_EVENT = ("annotator", "impression", "duel", "outcome", "salt", "sealed")
+UNSALTED = "unsalted:"  # and the chain of an erased event from before schema 13
 
 
 def study(study: str, config: StudyConfig, made_at: int, **counters: Any) -> tuple[Row, Row]:
@@ -67,7 +68,10 @@ def event(
     body: Struct | str | None = None,
     **columns: Any,
 ) -> Row:
-    """columns: annotator, impression, duel, outcome;  before: the chain of the event before."""
+    """columns: annotator, impression, duel, outcome, salt, sealed.
+
+    before: the chain of the event before
+    """
     if kind not in KINDS:
         raise ValueError(f'event "{kind}" is not one of {", ".join(KINDS)}')
     if body is not None and not isinstance(body, str):
@@ -80,9 +84,29 @@ def event(
 
 
 def chain(before: str | None, event: Row) -> str:
-    """A digest of an event and of all before it; ids, which an import gives anew, are left out."""
+    """A digest of an event and of all before it; ids, which an import gives anew, are left out.
+
+    Who and what it is about is covered by a salted digest, which stays when these are erased.
+    Events from before schema 13 have no salt.
+    """
     said = [event[name] for name in ("seq", "at", "kind", "annotator", "outcome", "body")]
+    if event["sealed"] or event["salt"]:
+        covered = event["sealed"] or _digest_of_person(event)
+        if covered.startswith(UNSALTED) and covered != UNSALTED:
+            return str(covered.removeprefix(UNSALTED))
+        said = [event[name] for name in ("seq", "at", "kind", "outcome")] + [covered]
     return hashlib.sha256(f"{before or ''}{to_text(said)}".encode()).hexdigest()
+
+
+def _digest_of_person(event: Row) -> str:
+    said = to_text([event["salt"], event["annotator"], event["body"]])
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def sealed(event: Row) -> str:
+    """What takes the place of an event's salt when its annotator or its body is erased."""
+    unsalted = f"{UNSALTED}{event['chain'] or ''}"
+    return event["sealed"] or (_digest_of_person(event) if event["salt"] else unsalted)
 
 
 def about_cards(duel: DuelRow | ImpressionRow, *more: int | None) -> About:

@@ -133,11 +133,11 @@ def _read_events(connection: Connection, study: str) -> list[Event]:
     e, i = tables.events.c, tables.impressions.c
     ids = connection.execute(sa.select(i.id).where(i.study == study).order_by(i.id)).scalars()
     places = {impression: place for place, impression in enumerate(ids)}
-    columns = (e.at, e.kind, e.annotator, e.impression, e.outcome, e.body)
+    columns = (e.at, e.kind, e.annotator, e.impression, e.outcome, e.body, e.salt, e.sealed)
     query = sa.select(*columns).where(e.study == study).order_by(e.seq)
     return [
-        Event(at, kind, annotator, None if shown is None else places[shown], outcome, body)
-        for at, kind, annotator, shown, outcome, body in connection.execute(query)
+        Event(at, kind, annotator, None if shown is None else places[shown], *more)
+        for at, kind, annotator, shown, *more in connection.execute(query)
     ]
 
 

@@ -86,13 +86,16 @@ class StudyReader:
 
     def _with_changes(self, count: int, last: str) -> StudyConfig:
         """last: the chain of the last of these changes"""
-        key = (self.row.config_digest, last)
+        key = (self.id, self.row.config_digest, last)
         found: StudyConfig | None = self.store.configs.get(key)
         if found is None:
             try:
                 found = self._read_config(count)
             except (StudyError, LogError) as error:
                 raise StudyError(f'study "{self.id}": {error}') from None
+            for old in [one for one in self.store.configs if one[:2] != key[:2]]:
+                if old[0] == self.id:  # somebody was erased since
+                    self.store.configs.pop(old, None)
             self.store.configs[key] = found
         return found
 
@@ -307,11 +310,11 @@ def _epoch(row: Any) -> Epoch:
 def prefetch_configs(store: Store, connection: Connection, rows: Sequence[StudyRow]) -> None:
     """Read the configurations that are not cached in one query, and leave out damaged ones."""
     digests = {row.id: row.config_digest for row in rows}
-    missing = [i for i, digest in digests.items() if (digest, "") not in store.configs]
+    missing = [i for i, digest in digests.items() if (i, digest, "") not in store.configs]
     c = tables.configs.c
     query = sa.select(c.study, c.content).where(c.study.in_(missing))
     for study, content in connection.execute(query) if missing else ():
         try:
-            store.configs[digests[study], ""] = from_json(content)
+            store.configs[study, digests[study], ""] = from_json(content)
         except StudyError:
             continue  # the reader says what is wrong with it

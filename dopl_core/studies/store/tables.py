@@ -29,7 +29,7 @@ from dopl_core.studies.model.actors import ROLES
 from dopl_core.studies.model.outcomes import OUTCOMES, PURPOSES, STATUSES
 
 # Schemas that can be opened, oldest first; the last is that of this file.
-VERSIONS = ("0010", "0011", "0012", "0014")
+VERSIONS = ("0010", "0011", "0012", "0013", "0014")
 
 metadata = MetaData()
 
@@ -114,6 +114,10 @@ events = Table(
     Column("outcome", Text),
     Column("body", Text),  # JSON
     Column("chain", Text),  # a digest of this and of all events before; none before version 4
+    # What the chain covers in place of annotator and body is their digest with this random salt;
+    # where they were erased, the salt is gone and `sealed` has that digest. See inserts.chain.
+    Column("salt", Text),
+    Column("sealed", Text),
 )
 
 plans = Table(
@@ -335,4 +339,11 @@ mappings = Table(
     _of_study(primary=True),
     Column("kind", Text, primary_key=True),
     Column("content", Text, nullable=False),
+)
+
+# Erasures after which free pages of the database may still hold what was erased; see scrub.py.
+unscrubbed = Table(
+    "unscrubbed",
+    metadata,
+    Column("since", BigInteger, primary_key=True, autoincrement=False),
 )

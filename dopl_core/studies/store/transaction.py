@@ -5,6 +5,7 @@ the study's row. What a transaction reads stays true until it commits, and event
 gaps.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -40,6 +41,7 @@ class StudyTransaction(StudyReader):
         row.seq += 1
         if kind in EFFECTIVE:
             row.heard = row.seq
+        columns["salt"] = os.urandom(16).hex()
         event = inserts.event(self.id, row.seq, self.now, kind, row.chain, body, **columns)
         row.chain = event["chain"]
         if kind in CHANGES:

@@ -96,6 +96,8 @@ def lived(store: Store) -> str:
     studies.agree(store, study, NAMES[0], version)
     more = {"instructions": TEXTS[0] + "!", "fair_column": "group", "fair_shares": "Oerlikon 10"}
     studies.change_settings(store, study, **more)
+    answer(store, study, "Gone Away")
+    studies.erase_annotator(store, study, "Gone Away")
     return study
 
 
@@ -188,7 +190,7 @@ def test_a_study_without_names_imports_replays_and_goes_on(
     check_replay(store, study, how.append)
     assert how == [
         "2 of 2 plans were made before names and columns were removed: replay follows the record "
-        "there. All else is reproduced."
+        "there. All else is reproduced. Personal data were erased: annotator 6 on 2026-09-21."
     ]
     people = present(store, study)
     assert people == ["person 1", "person 2", "person 3", "person 6"]
@@ -287,6 +289,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "Listed": {RENAMED: "entries", HARMLESS: "week empty by_answers about first_duel"},
     "ListChanged": {RENAMED: "removed added entries", BLANK: "because", HARMLESS: "week"},
     "PhotosAdded": {BLANK: "photos"},
+    "Erased": {RENAMED: "name", BLANK: "stands", HARMLESS: "what events answers"},
     "Person": {
         RENAMED: "name link participant consented",
         BLANK: "code",

@@ -23,7 +23,7 @@ COVERED = {
     "studies": "title status made_at seq heard episode epoch changes in_force chain",
     "configs": "content",
     "annotators": "name joined_at consented",
-    "events": "seq at kind annotator impression duel outcome body chain",
+    "events": "seq at kind annotator impression duel outcome body chain salt sealed",
     "plans": "plan made_at engine value random_value multiplier changed answers",
     "epochs": "episode epoch states arms next_states helped source columns by_lot",
     "duels": "episode epoch number purpose left_arm left_state right_arm right_state",
@@ -46,6 +46,7 @@ DERIVED = {  # computed again from the log where it is damaged, the key of a cac
 }
 # Not of the record:
 ACCESS = {"invites", "keys", "sessions", "members", "audit", "seats", "drafts", "mappings"}
+ACCESS |= {"unscrubbed"}
 
 
 def columns_in(*kinds: dict[str, str]) -> set[tuple[str, str]]:
@@ -78,6 +79,7 @@ def lived(store: Store, clock: Clock) -> str:
     studies.agree(store, study, "Ann", studies.coming_config(store, study).consent_version)
     studies.close_duels(store, study)
     studies.advance(store, study)
+    studies.erase_annotator(store, study, "Bob")
     if studies.read_lists(store, study):
         studies.observe(store, study, everyone("Low"), {"p1": {"hours": "9"}}, helped=["p2", "p3"])
     check_replay(store, study)

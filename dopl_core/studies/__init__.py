@@ -123,13 +123,16 @@ from dopl_core.studies.exchange.erasing import (
     erase_annotator,
     erase_everybody,
     erase_person,
+    withdraw,
 )
+from dopl_core.studies.exchange.erasure_receipt import receipt_text
 from dopl_core.studies.exchange.import_export import (
     export_bundle,
     import_bundle,
     replay_bundle,
     replay_study,
 )
+from dopl_core.studies.exchange.retention import due_erasures, retain
 from dopl_core.studies.exchange.seal import Seal, check_signature, seal_study, sign_seal
 from dopl_core.studies.members import Member, add_member, list_members, remove_member
 from dopl_core.studies.model.actors import (

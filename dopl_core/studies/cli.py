@@ -9,7 +9,7 @@ import numpy as np
 
 from dopl_core import studies
 from dopl_core.paths import write_private
-from dopl_core.studies import Setting, StudyError, access, access_cli
+from dopl_core.studies import Setting, StudyError, access, access_cli, erasure_cli
 from dopl_core.studies.diagnostics import run_checks
 from dopl_core.studies.operate.rehearsal import Habits, people_in
 from dopl_core.studies.operate.rehearsal import rehearse as play
@@ -40,6 +40,7 @@ def add(command: Adder) -> None:
     access_cli.add(command)
     for name, run in (("backup", backup), ("restore", restore)):
         command(name, run).add_argument("file", type=Path, metavar="FILE")
+    erasure_cli.add(command)
 
 
 def _of_study(sub: argparse.ArgumentParser) -> argparse.ArgumentParser:

@@ -172,6 +172,12 @@ CALLS: dict[str, Call] = {
     "audit_days": Call(_OWNER, scope="all"),
     "keep_audit": Call(_OWNER, scope="all"),
     "forget_audit": Call(_OWNER, scope="all"),
+    "erase_person": Call(_OWNER, "person erased"),
+    "erase_annotator": Call(_OWNER, "annotator erased"),
+    "erase_everybody": Call(_OWNER, "everybody erased"),
+    "withdraw": Call(_ANNOTATORS, "annotator withdrew", own=True),
+    "due_erasures": Call(_OWNER, scope="all"),
+    "retain": Call(_OWNER, "what is due erased", scope="all"),
     # Links to a study
     "access.invite": Call(_TEAM, "link made", about=_links),
     "access.revoke": Call(_TEAM, "link revoked", about=_links),

@@ -40,7 +40,7 @@ class Memory:
     button_set: the number in the keys of its buttons
     notice: text above the cards, such as that a week has passed
     undone: the last impression (or round) at which Undo was clicked
-    view: what is shown in place of the comparison: "paused", "own", "flag", "declined" or nothing
+    view: shown in place of the comparison: paused, own, flag, declined, withdraw or nothing
     looked_at: the impression opened in "own", or 0
     lesson: a practice comparison that was answered, and the answer
     place: episode and epoch of the last comparison

@@ -82,7 +82,7 @@ def draw_board() -> None:
     While the database is down the comparison stays on the page and can be clicked again.
     """
     down: StoreError | None = None
-    still = memory.lesson is not None or memory.view in ("paused", "own", "declined")
+    still = memory.lesson is not None or memory.view in ("paused", "own", "declined", "withdraw")
     try:
         if not here.is_valid():
             st.rerun()  # the page's guard says that the link is revoked
@@ -119,6 +119,8 @@ def draw(reply: Ask | Waiting | Finished | Consent | None) -> None:
         side_views.show_consent(session, reply)
     elif memory.view == "own":
         side_views.show_own(session)
+    elif memory.view == "withdraw":
+        side_views.show_withdraw(session)
     elif memory.lesson is not None:
         board.show_lesson(session)
     elif isinstance(reply, Ask) and memory.view == "flag":

@@ -168,6 +168,10 @@ def show_own(session: Session) -> None:
             label = "View or change" if one.can_change else "View"
             session.button(label, f"look-{one.impression}", look_at, one.impression)
     session.button("Back", "back", go_on, type="primary")
+    if session.seat.invited:
+        session.button(
+            "Withdraw from this study", "to-withdraw", open_view, "withdraw", type="tertiary"
+        )
 
 
 def show_answer(session: Session, one: Own) -> None:
@@ -205,6 +209,29 @@ def change(session: Session, impression: int, outcome: str) -> None:
     changed = studies.change(session.seat.store, impression, session.annotator, outcome)
     session.memory.looked_at = 0
     session.memory.note = "Changed." if changed else "Too late: a list was made with this answer."
+
+
+# --- withdraw
+
+
+def show_withdraw(session: Session) -> None:
+    """What withdrawing means, what becomes of the answers, and the button that does it."""
+    st.subheader("Withdraw from this study?", anchor=False)
+    st.markdown(
+        "Your name and your comments are erased for good, and your link ends. This cannot be "
+        "undone. You need not give a reason."
+    )
+    choices = ("My answers stay, without my name", "My answers no longer count")
+    st.radio("What happens with your answers?", choices, key="withdraw-answers")
+    with st.container(horizontal=True):
+        session.button("Withdraw now", "withdraw", withdraw, choices[1])
+        session.button("Back", "back", go_on, type="primary")
+
+
+def withdraw(session: Session, not_counted: str) -> None:
+    answers = st.session_state.get("withdraw-answers") == not_counted
+    studies.withdraw(session.seat.store, session.study, session.annotator, answers=answers)
+    st.session_state.withdrawn = True
 
 
 # --- flag a card

@@ -34,6 +34,7 @@ _TAKEN = (
     "Somebody has used this participant id in another browser. If it was you, continue in that "
     "browser. If not, tell the person who sent the link: they can release the id."
 )
+_WITHDRAWN = "Your name and your comments are erased, and your link has ended. Thank you."
 _NO_COOKIE = "Allow cookies for this site, then open your link again."
 
 
@@ -158,6 +159,8 @@ def seat() -> Seat | None:
         only("owner", "annotator")
         study = st.query_params.get("study")
         return _members_seat(study) if study else None
+    if st.session_state.get("withdrawn"):
+        turn_away(_WITHDRAWN, "You have withdrawn")
     seats = st.session_state.setdefault("seats", {})
     try:
         invite = access.find_invite(backend.store(), token)

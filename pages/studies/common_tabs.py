@@ -15,7 +15,7 @@ from pages.shared.errors import safely, show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.guards import may, store
 from pages.shared.help_link import help_link
-from pages.studies import invitations
+from pages.studies import erasure, invitations
 
 WAITS = {
     "annotators": "Waiting for answers",
@@ -57,6 +57,7 @@ def invites(study: Study) -> None:
     help_link("coordinator", "How to invite and coordinate annotators")
     invitations.links(study, "duels")
     participants(study)
+    erasure.annotator(study)
 
 
 def participants(study: Study) -> None:
@@ -146,6 +147,7 @@ def data(study: Study) -> None:
     )
     if not nameless and len(flags := studies.flags(store(), study.id)):
         csv_button("All flags (CSV)", flags, f"{study.id}-flags.csv", study.id)
+    erasure.everybody(study)
     with st.expander("Delete this study"):
         sure = st.checkbox("Yes, delete this study and all its answers for good", key="sure")
         if st.button("Delete", key="delete", disabled=not sure):

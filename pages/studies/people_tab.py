@@ -12,7 +12,7 @@ from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.guards import store
 from pages.shared.markdown import plain
-from pages.studies import roster_mapping
+from pages.studies import erasure, roster_mapping
 from pages.studies.people_fields import name_and_id, state_control
 from pages.studies.report_tab import change_draft, draft_of
 
@@ -42,6 +42,7 @@ def show(study: Study) -> None:
             comes_back(study, coming, gone)
     with st.expander("Photos on cards", icon=":material/photo_camera:"):
         photos(study, coming)
+    erasure.person(study, coming)
     if study.episode and study.epoch < study.config.horizon:  # not while the next list is made
         with st.expander("Change what a card shows", icon=":material/edit:"):
             edit_card(study)

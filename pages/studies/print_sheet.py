@@ -1,4 +1,4 @@
-"""A list as a printable HTML page, with its date and room for notes, and the button that prints."""
+"""Printable HTML pages: a list with its date and room for notes, a text; the button that prints."""
 
 from datetime import UTC, datetime
 from html import escape
@@ -58,6 +58,16 @@ def print_button(study: Study, week: WeekList) -> None:
     )
     if printed.printed:
         studies.print_list(store(), study.id, week.week)
+
+
+def print_text(title: str, words: str, key: str) -> None:
+    """A button that prints lines of text under a title."""
+    lines = "".join(f"<p>{escape(line)}</p>" for line in words.splitlines())
+    page = (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1>{lines}</html>"
+    )
+    _printer(data={"sheet": page}, key=key, width="content", on_printed_change=lambda: None)
 
 
 def sheet(title: str, config: StudyConfig, week: WeekList) -> str:

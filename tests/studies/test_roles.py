@@ -19,7 +19,7 @@ READER = {"get_study", "read_lists", "epoch_list", "download", "print_list"}
 ANNOTATOR = {
     *("get_study", "next_duel", "answer", "undo", "agree", "skip_practice", "own_answers"),
     *("change", "flag"),
-    *("arrival", "round_end", "load_learner", "photo_addresses", "answers"),
+    *("arrival", "round_end", "load_learner", "photo_addresses", "answers", "withdraw"),
 }
 OWNER_ONLY = {
     *("create_study", "import_bundle", "list_unreadable", "change_settings", "add_history"),
@@ -27,6 +27,7 @@ OWNER_ONLY = {
     *("export_bundle", "replay_study", "seal_study", "add_member", "remove_member"),
     *("list_members", "read_audit", "audit_days", "keep_audit", "forget_audit"),
     *("access.make_owner_key", "access.first_owner_key"),
+    *("erase_person", "erase_annotator", "erase_everybody", "due_erasures", "retain"),
 }
 GUARDED = [name for name, row in CALLS.items() if row.scope not in ("open", "mine")]
 EVERYWHERE = [name for name in GUARDED if CALLS[name].scope == "all"]

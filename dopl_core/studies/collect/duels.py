@@ -88,6 +88,8 @@ def answer(
         shown = read_impression(tx, impression)
         if shown.outcome is not None and shown.outcome != "expired":
             return Receipt("already", tx.plan_due)
+        if shown.annotator.startswith(ERASED_ANNOTATOR):
+            raise StudyError("this annotator has withdrawn: the answer is not saved")
         if 0 <= tx.now - shown.shown_at < too_fast_ms:  # negative where the clock was put back
             return Receipt("too_fast", tx.plan_due)
         about = {"annotator": shown.annotator, "impression": impression, "duel": shown.duel}

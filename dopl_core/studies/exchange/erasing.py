@@ -107,6 +107,11 @@ def erase_annotator(store: Store, study: str, annotator: str, *, answers: bool =
     return _finish(store, done)
 
 
+def withdraw(store: Store, study: str, annotator: str, *, answers: bool = False) -> Erasure:
+    """An annotator takes themselves out; answers: theirs count no longer."""
+    return erase_annotator(store, study, annotator, answers=answers)
+
+
 @slowly()
 def erase_everybody(store: Store, study: str) -> Erasure:
     """Erase all personal data of a study and close it; an anonymous study that replays stays."""

@@ -31,6 +31,8 @@ SECTIONS: dict[Section, str] = {
 ON_LIST = "For example phone, note. Separated by commas. Readers of the list see them too."
 HIDDEN = "Separated by commas. The learner may still use them."
 CONSENT = "Annotators agree to it before they begin, and again if it changes. It holds at once."
+KEPT = "Weeks to keep personal data after the end (0: no limit)"
+KEEP = "After a study is closed, or a person has left, `dopl retain` erases what is older."
 
 
 @dataclass(frozen=True)
@@ -385,6 +387,7 @@ class Settings:
             choices={name: design.label for name, design in DESIGNS.items()},
         ),
     ] = "star"
+    keep_weeks: Annotated[int, whole(0, 5_200), About("more", KEPT, KEEP)] = 0
     seed: Annotated[
         int,
         whole(0, 2**63 - 1),

@@ -9,6 +9,8 @@ from dopl_core import studies
 from dopl_core.studies import Arm, Ask, Store, StudyError
 from dopl_core.studies.store import blobs, log_reader
 
+ERASED = (13, 26, 27, 34, 36)  # weeks in which somebody is erased, or withdraws
+
 
 class Clinic:
     """A clinic as it is: every ordinary event, drawn by lot, week after week."""
@@ -32,11 +34,12 @@ class Clinic:
         self.study = studies.create_study(store, config, past)
         self.next_id, self.left = 20, ["p7"]
         self.weeks = self.gone = 0
+        self.team = ["Ann", "Bob"]
 
     def answer(self, count: int) -> None:
         for _ in range(count):
             self.clock.wait(self.rng.uniform(1, 5))
-            name = self.rng.choice(("Ann", "Bob"))
+            name = self.rng.choice(self.team)
             found = studies.next_duel(self.store, self.study, name)
             if isinstance(found, Ask):
                 outcome = self.rng.choice(("left", "right", "skip"))
@@ -72,9 +75,26 @@ class Clinic:
             studies.join(store, study, [Arm(back, "Back", "south", "Low")])
         if number in (5, 11, 17, 23, 29, 35):
             self.correct(rng.randint(1, self.weeks))
+        if number in ERASED:
+            self.erase(number)
         if number in (12, 24):
             budget, by_lot = {12: (4, 1), 24: (7, 2)}[number]
             studies.change_settings(store, study, budget=budget, by_lot=by_lot)
+
+    def erase(self, number: int) -> None:
+        """A person is erased who is present or has left; an annotator withdraws, and one comes."""
+        if number == 26:  # replay follows the plans before it from then on
+            how: list[str] = []
+            check_replay(self.store, self.study, how.append)
+            assert how[0].startswith("Everything is reproduced to the bit.")
+        if number % 2:
+            gone = self.team.pop(0)
+            self.team.append(f"Cy {number}")
+            studies.withdraw(self.store, self.study, gone, answers=number == 27)
+            return
+        here = set(studies.present_states(self.store, self.study)) - set(self.left)
+        who = self.left.pop(1) if number == 34 else min(here)
+        studies.erase_person(self.store, self.study, who, answers=number == 26)
 
     def report(self, newcomers: dict[str, str] | None = None) -> None:
         """Report the open week; newcomers are reported at once."""
@@ -137,7 +157,8 @@ def test_forty_weeks_of_a_clinic_replay_to_the_bit_and_survive_export_and_import
     assert 2 <= reported_at_once <= 6  # where that is not where they were when they joined
     assert kinds.count("report_undone") == 5
     assert kinds.count("list_changed") == 8 + 3
-    assert kinds.count("arms_left") == 9
+    assert kinds.count("arms_left") == 9 + 2
+    assert kinds.count("erased") == len(ERASED)
     assert kinds.count("corrected") == 6
     assert kinds.count("settings_changed") == 2
     assert kinds.count("photos_added") == 1

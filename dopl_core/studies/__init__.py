@@ -147,7 +147,7 @@ from dopl_core.studies.model.actors import (
 )
 from dopl_core.studies.model.errors import AmbiguousDatesError, CsvError, StoreError, StudyError
 from dopl_core.studies.model.log_values import week_of
-from dopl_core.studies.model.names import participant_name
+from dopl_core.studies.model.names import is_erased, participant_name
 from dopl_core.studies.model.past_answers import PastAnswers, read_answers
 from dopl_core.studies.model.past_records import Records, read_history
 from dopl_core.studies.model.plurals import plural

@@ -18,15 +18,15 @@ def person(study: Study, coming: StudyConfig) -> None:
     """Choose a person whose data are erased, present or not."""
     if not may(study.id, "owner"):
         return
+    _show_receipt("person")
     with st.expander("Erase a person's data", icon=":material/delete_forever:"):
-        _show_receipt("person")
-        names = {arm.id: name_and_id(arm.label, arm.id) for arm in coming.arms}
+        known = [arm for arm in coming.arms if not studies.is_erased(arm.id, arm.label)]
+        names = {arm.id: name_and_id(arm.label, arm.id) for arm in known}
         st.markdown(
             "Id, name, facts on cards, photo, flags and comments about them are erased. They leave "
             "the study. What is known of their states stays without their name."
         )
-        known = [arm for arm in names if not arm.startswith("erased-")]
-        who = st.selectbox("Who?", known, format_func=names.get, index=None, key="erase-who")
+        who = st.selectbox("Who?", list(names), format_func=names.get, index=None, key="erase-who")
         label = "Also leave the answers about them and their states out of the next lists"
         _erase("person", label, who, lambda answers: _person(study, who, answers))
 
@@ -35,8 +35,8 @@ def annotator(study: Study) -> None:
     """Choose an annotator whose name and comments are erased."""
     if not may(study.id, "owner"):
         return
+    _show_receipt("annotator")
     with st.expander("Erase an annotator's data", icon=":material/delete_forever:"):
-        _show_receipt("annotator")
         st.markdown(
             "Name, link, flags and comments are erased. Their answers stay without their name. "
             "Annotators can also withdraw by themselves, under *My answers*."
@@ -44,7 +44,7 @@ def annotator(study: Study) -> None:
         found = studies.answers(store(), study.id).annotator
         links = [one.annotator for one in access.invites(store(), study.id)]
         names = dict.fromkeys([*found, *studies.past_annotators(store(), study.id), *links])
-        known = [name for name in names if not name.startswith("erased-")]
+        known = [name for name in names if not studies.is_erased(name)]
         who = st.selectbox("Who?", known, format_func=printable, index=None, key="erase-whom")
         label = "Also leave their answers out of the next lists"
         _erase("annotator", label, who, lambda answers: _annotator(study, who, answers))
@@ -54,8 +54,8 @@ def everybody(study: Study) -> None:
     """Erase all personal data when the study has ended."""
     if not may(study.id, "owner"):
         return
+    _show_receipt("everybody")
     with st.expander("Erase all personal data of this study", icon=":material/delete_forever:"):
-        _show_receipt("everybody")
         st.markdown(
             "Use it when the study has ended. All names, ids, facts, photos, links and comments "
             "are erased, and the study is closed. States, times and answers stay. You can still "
@@ -87,9 +87,12 @@ def _erase(key: str, label: str, who: str | None, do: Callable[[bool], Erasure])
 
 
 def _show_receipt(what: str) -> None:
-    """The receipt of the last erasure, until the next one; it can be printed."""
-    with st.container():
-        about, words = st.session_state.get("receipt") or ("", "")
+    """The receipt of the last erasure, until the next one; it can be printed.
+
+    The container is always there: expanders below it stay as they are.
+    """
+    about, words = st.session_state.get("receipt") or ("", "")
+    with st.container(border=about == what):
         if about == what:
             st.success("Erased. This is the receipt.", icon=":material/check_circle:")
             st.text(words)

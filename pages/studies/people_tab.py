@@ -36,7 +36,8 @@ def show(study: Study) -> None:
     with st.expander("A person leaves", icon=":material/person_remove:"):
         leaves(study, here, coming.budget)
     show_flash("back")
-    gone = [arm for arm in coming.arms if not arm.present]
+    left = (arm for arm in coming.arms if not arm.present)
+    gone = [arm for arm in left if not studies.is_erased(arm.id, arm.label)]
     if gone:
         with st.expander("A person returns", icon=":material/undo:"):
             comes_back(study, coming, gone)

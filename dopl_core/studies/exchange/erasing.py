@@ -21,7 +21,7 @@ from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.event_bodies import Erased
 from dopl_core.studies.model.event_kinds import body_of
 from dopl_core.studies.model.log_values import Event
-from dopl_core.studies.model.names import ERASED, ERASED_ANNOTATOR
+from dopl_core.studies.model.names import ERASED, ERASED_ANNOTATOR, is_erased
 from dopl_core.studies.model.study_log import StudyLog, log_digest
 from dopl_core.studies.operate.drafts import Draft
 from dopl_core.studies.operate.roster_changes import append_changes, withdraw_people
@@ -68,7 +68,7 @@ def erase_person(store: Store, study: str, person: str, *, answers: bool = False
         if tx.config.world != "observed":
             raise StudyError(f'study "{study}" has a simulated world: its people are nobody')
         arm = tx.next_config.arms[tx.next_config.arm_number(person)]
-        if _is_pseudonym(ERASED, person) and arm.label == person:
+        if is_erased(person, arm.label):
             raise StudyError(f'"{person}" was erased already')
         if arm.present:
             _let_leave(tx, person)
@@ -178,10 +178,6 @@ def _annotators_in(log: StudyLog) -> list[str]:
 def _new_name(word: str, taken: Iterable[str]) -> str:
     known = set(taken)
     return next(name for n in range(1, len(known) + 2) if (name := f"{word}{n}") not in known)
-
-
-def _is_pseudonym(word: str, name: str) -> bool:
-    return name.startswith(word) and name.removeprefix(word).isdigit()
 
 
 def _has_link(tx: StudyTransaction, annotator: str) -> bool:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from dopl_core.studies.exchange.erasing import Erasure, erase_everybody, erase_person
 from dopl_core.studies.model.event_kinds import read_body
-from dopl_core.studies.model.names import ERASED
+from dopl_core.studies.model.names import is_erased
 from dopl_core.studies.operate.lifecycle import list_studies
 from dopl_core.studies.store import tables
 from dopl_core.studies.store.database import Store
@@ -72,7 +72,7 @@ def _due(reader: StudyReader) -> list[Due]:
         return []
     if reader.row.status == "closed" and closed <= before:
         return [Due(reader.id, "everybody", "", closed)]
-    gone = [arm.id for arm in config.arms if not arm.present and not arm.id.startswith(ERASED)]
+    gone = [arm.id for arm in config.arms if not arm.present and not is_erased(arm.id, arm.label)]
     return [
         Due(reader.id, "person", arm, left[arm])
         for arm in gone

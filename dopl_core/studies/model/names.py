@@ -19,8 +19,14 @@ _ID = re.compile(r"[A-Za-z0-9._@:-]+")
 _PARTICIPANT = re.compile(rf".*, participant {_ID.pattern}", re.DOTALL)
 
 
+_PSEUDONYM = re.compile(r"erased-(annotator-)?\d+")
 ERASED = "erased-"  # and a number: an id that was erased
 ERASED_ANNOTATOR = "erased-annotator-"
+
+
+def is_erased(name: str, label: str | None = None) -> bool:
+    """Whether this is the pseudonym of an annotator, or of a person with this label."""
+    return _PSEUDONYM.fullmatch(name) is not None and label in (None, name)
 
 
 def check_name(annotator: str) -> str:

@@ -36,8 +36,8 @@ def receipt_text(done: Erasure) -> str:
         counted[done.what],
         "The history still verifies, and earlier seals still hold.",
         _files(done),
-        "Not reached: backups and exports made before, and your own files and prints. "
-        "Delete them, or take the person out of them.",
+        "Not reached: other studies (rehearsals too), backups and exports made before, and your "
+        "own files and prints. Erase there as well.",
     ]
     return "\n".join(lines)
 

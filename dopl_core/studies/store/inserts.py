@@ -91,22 +91,20 @@ def chain(before: str | None, event: Row) -> str:
     """
     said = [event[name] for name in ("seq", "at", "kind", "annotator", "outcome", "body")]
     if event["sealed"] or event["salt"]:
-        covered = event["sealed"] or _digest_of_person(event)
+        personal = to_text([event["salt"], event["annotator"], event["body"]])
+        covered = event["sealed"] or hashlib.sha256(personal.encode()).hexdigest()
         if covered.startswith(UNSALTED) and covered != UNSALTED:
             return str(covered.removeprefix(UNSALTED))
         said = [event[name] for name in ("seq", "at", "kind", "outcome")] + [covered]
     return hashlib.sha256(f"{before or ''}{to_text(said)}".encode()).hexdigest()
 
 
-def _digest_of_person(event: Row) -> str:
-    said = to_text([event["salt"], event["annotator"], event["body"]])
-    return hashlib.sha256(said.encode()).hexdigest()
-
-
 def sealed(event: Row) -> str:
     """What takes the place of an event's salt when its annotator or its body is erased."""
-    unsalted = f"{UNSALTED}{event['chain'] or ''}"
-    return event["sealed"] or (_digest_of_person(event) if event["salt"] else unsalted)
+    if event["sealed"] or not event["salt"]:
+        return event["sealed"] or f"{UNSALTED}{event['chain'] or ''}"
+    personal = to_text([event["salt"], event["annotator"], event["body"]])
+    return hashlib.sha256(personal.encode()).hexdigest()
 
 
 def about_cards(duel: DuelRow | ImpressionRow, *more: int | None) -> About:

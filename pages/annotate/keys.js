@@ -1,6 +1,6 @@
 // What Streamlit's buttons cannot do: a click anywhere on a card chooses it, a held key counts once,
 // space is "can't tell" unless a control has the focus, the focus stays on its side in the next
-// comparison, screen readers announce "Saved.", and each answer carries its response time.
+// comparison, which starts at the top, screen readers announce "Saved.", and each answer carries its response time.
 (() => {
   if (window.doplKeys) return;
   window.doplKeys = true;
@@ -17,6 +17,7 @@
     if (now === seen) return;
     seen = now;
     painted = trip = null;
+    document.querySelector(".stMain")?.scrollTo(0, 0);  // the next pair starts at the top
     if (!now) clicked = null;  // something else is shown: this is not a round trip
     else requestAnimationFrame(() => setTimeout(() => {
       if (now !== seen) return;
@@ -28,7 +29,8 @@
   const tell = () => {
     clicked = performance.now();
     if (painted === null) return;
-    const narrow = window.matchMedia("(max-width: 640px)").matches;
+    const [upper, lower] = ["left", "right"].map((side) => document.querySelector(`[class*="st-key-card-${side}"]`).getBoundingClientRect());
+    const narrow = upper.bottom <= lower.top;
     window.doplSay?.({ impression: seen, response: clicked - painted, trip, narrow });
   };
 

@@ -49,7 +49,7 @@ def show_pair(
                 _show_head(config, side, *shown)
                 if any_photo:
                     _show_photo(evidence)
-                _show_evidence(evidence)
+                _show_evidence(evidence, f"{which}-{key}")
 
 
 def open_duels(study: str) -> None:
@@ -91,20 +91,32 @@ def _show_photo(evidence: cards.Evidence) -> None:
         st.text("No photo")
 
 
-def _show_evidence(evidence: cards.Evidence) -> None:
+def _show_evidence(evidence: cards.Evidence, key: str) -> None:
     """Text from the roster as plain text; charts from numbers only."""
-    for fact in evidence.facts:
-        text = f"{_MARKS[fact.holds]}{fact.label}: {fact.value}"
-        if len(text) <= LONG:
-            st.text(text)
-        else:
-            with st.container():
-                st.text(f"{text[:LONG].rstrip()} …")
-                with st.expander(f"Whole text of {plain(fact.label)}"):
-                    st.text(fact.value)
+    if evidence.facts:
+        with st.container(key=f"facts-{key}"):  # labels and values by turns
+            for fact in evidence.facts:
+                st.text(fact.label)
+                _show_value(fact.label, f"{_MARKS[fact.holds]}{fact.value}")
     for chart in evidence.charts:
         st.text(chart.caption)
         if chart.words:
             st.text(chart.words)
         else:
             st.html(cards.chart_html(chart))
+
+
+def _show_value(label: str, text: str) -> None:
+    if len(text) <= LONG:
+        st.text(text)
+    else:
+        with st.container():
+            st.text(f"{cut_at_word(text)} …")
+            with st.expander(f"Whole text of {plain(label)}"):
+                st.text(text)
+
+
+def cut_at_word(text: str) -> str:
+    """The start of a long text, up to the end of a word where it has words."""
+    start = text[: LONG + 1]
+    return (start.rsplit(maxsplit=1)[0] if " " in start.strip() else text[:LONG]).rstrip(" ,;:")

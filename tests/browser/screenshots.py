@@ -66,7 +66,7 @@ def take_all(page: Page, url: str, study: str, clinic: str, folder: Path) -> Non
     expect(page.get_by_text("Yours so far")).to_be_visible()
     take(page, folder / "annotate.png", 700)
     page.goto(f"{url}/annotate?study={clinic}")
-    expect(page.get_by_text("Age:").first).to_be_visible()
+    expect(page.get_by_text("Age", exact=True).first).to_be_visible()
     take(page, folder / "roster.png", 730)
     page.goto(f"{url}/studies?study={clinic}")
     expect(page.get_by_text("help these", exact=False).first).to_be_visible()

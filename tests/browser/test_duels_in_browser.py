@@ -247,6 +247,54 @@ def test_a_pause_keeps_the_comparison_and_the_end_offers_the_answers_as_csv(page
     assert len(lines) == 4
 
 
+MEASURE = """() => {
+  const main = document.querySelector('.stMain');
+  const find = (what) => document.querySelector(`[class*="st-key-${what}"]`);
+  const box = (what) => find(what).getBoundingClientRect();
+  const places = [...main.querySelectorAll('*')].map((one) => getComputedStyle(one).position);
+  const sticks = places.includes('sticky') || places.includes('fixed');
+  const boxes = {left: box('card-left'), right: box('card-right'), button: box('left-')};
+  const wide = document.documentElement.scrollWidth;
+  return {...boxes, others: box('others'), scrolled: main.scrollTop, sticks, wide};
+}"""
+
+
+@pytest.mark.long
+def test_buttons_keep_their_place_and_the_next_pair_starts_at_the_top(page, server, store):
+    """On phones, on their side too, on a laptop and at 200 %; with short cards and long ones."""
+    note = "Came late to the last two visits and says that the mask leaks at night. " * 3
+    columns = [{"age": "61", "hours": "5 0 7"}, {"age": "70", "hours": "1 2 3", "note": note}]
+    arms = [
+        studies.Arm(f"p{n}", f"Person {n}", state="AB"[n % 2], columns=columns[n % 3 == 0])
+        for n in range(9)
+    ]
+    rules = {"title": "Ward", "budget": 3, "sitting": 40, "practice": False, "hide_state": True}
+    study = studies.create_study(store, studies.from_roster(arms, ("A", "B"), **rules))
+    open_duels(page, server, study)
+    given = 0
+    for width, height in ((320, 568), (667, 375), (640, 400), (1280, 800)):
+        page.set_viewport_size({"width": width, "height": height})
+        places, tallest, is_short = set(), set(), height < 500
+        for _ in range(3):
+            think(page)
+            page.evaluate("document.querySelector('.stMain').scrollTo(0, 9999)")
+            page.keyboard.press("ArrowLeft")
+            expect_answers(page, given := given + 1)
+            seen = page.evaluate(MEASURE)
+            places.add(round(seen["button"]["top"]))
+            tallest.add(seen["left"]["height"])
+            assert seen["scrolled"] == 0
+            assert seen["wide"] <= width
+            assert 0 <= seen["button"]["top"] < seen["others"]["bottom"] <= height
+            side_by_side = seen["left"]["top"] == seen["right"]["top"]
+            assert side_by_side == (is_short or width > 640)
+            assert seen["sticks"] != is_short
+        assert max(places) - min(places) <= 1
+        if is_short:  # a card without a long note and the buttons fit
+            assert seen["left"]["top"] + min(tallest) <= height
+    assert list(answers_of(store, study).narrow) == [1] * 3 + [0] * 9
+
+
 @pytest.mark.parametrize("size", [(390, 664), (320, 568)])
 def test_a_whole_session_works_by_touch_on_a_phone_and_hides_states(
     browser, server, store, size, tmp_path

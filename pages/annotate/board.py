@@ -26,6 +26,9 @@ clock = st.components.v2.component(
 # numbers in the keys repeat, because Streamlit keeps every key while the tab is open.
 BUTTON_SETS = 16
 ANY_TIME = ("practice", "repeat")  # purposes of comparisons that may be about an earlier week
+FIRST_LIST = "The first list is ready. The cards now show {word} 1."
+NEXT_WEEK = "This is {word} {week}. The cards show how everybody is doing now."
+HELPED = "{count} of them were helped each {word}."
 FEWEST_TOLD = 10  # answers in a round from which the annotator is told about its end
 
 
@@ -205,13 +208,11 @@ def _time_passed(session: Session, ask: Ask) -> str:
     before, config = session.memory.place, session.config
     if before is None or before == (ask.episode, ask.epoch) or not ask.episode:
         return ""
-    word, noun = config.epoch_word, config.noun
-    if before[0] == 0:
-        return f"The first list is ready. The cards now show the first {word}."
-    passed = (ask.episode - before[0]) * config.horizon + ask.epoch - before[1]
-    times = f"A {word} has passed." if passed == 1 else f"{passed} {word}s have passed."
-    helped = f" {config.budget} {noun}s were helped." if config.world == "simulated" else ""
-    return f"{times}{helped} The cards show how they are doing now."
+    week = (ask.episode - 1) * config.horizon + ask.epoch + 1
+    told = FIRST_LIST if before[0] == 0 and week == 1 else NEXT_WEEK
+    if config.world == "simulated" and before[0]:
+        told = f"{told} {HELPED}"
+    return told.format(word=config.epoch_word, week=week, count=config.budget)
 
 
 def show_lesson(session: Session) -> None:

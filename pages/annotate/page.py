@@ -133,13 +133,10 @@ def draw(reply: Ask | Waiting | Finished | Consent | None) -> None:
         side_views.show_rest(session, reply)
 
 
-st.header(plain(session.config.question), anchor=False)
+with st.container(horizontal=True, vertical_alignment="center", key="question"):
+    st.header(plain(session.config.question), anchor=False, width="stretch")
+    with st.popover("How to judge", type="tertiary"):
+        side_views.show_how_to_judge(session.config)
 draw_board()
 board.show_more(session)
-with st.expander("How to judge"):
-    if session.config.instructions:
-        st.text(session.config.instructions)
-    st.markdown("Judge by what the cards show. Choose who is doing better, not whom you prefer.")
-    for state in () if session.config.hide_state else session.config.states:
-        st.text(f"{state.label}: {state.description}" if state.description else state.label)
 st.html(f"<script>{KEYS.read_text()}</script>", unsafe_allow_javascript=True)

@@ -4,7 +4,16 @@ import pandas as pd
 import streamlit as st
 
 from dopl_core import studies
-from dopl_core.studies import Ask, Consent, Finished, Own, StoreError, Waiting, chart_text
+from dopl_core.studies import (
+    Ask,
+    Consent,
+    Finished,
+    Own,
+    StoreError,
+    StudyConfig,
+    Waiting,
+    chart_text,
+)
 from pages.annotate.board import Session, go_on, open_view, undo
 from pages.shared.downloads import csv_button
 from pages.shared.duel_cards import is_trial, name_on_card, show_pair
@@ -21,6 +30,11 @@ WAITS = {
     "quota": "You gave all the answers we asked you for.",
     "skips": "That is all. You chose *can't tell* too often, so there is no completion code.",
 }
+JUDGE = "Judge by what the cards show. Choose who is doing better, not whom you prefer."
+KEYS = "On a keyboard: ← and → choose a card, S is *can't tell*, U is *undo*."
+KEYS_WITH_TIES = (
+    "On a keyboard: ← and → choose a card, S is *can't tell*, T is *equal*, U is *undo*."
+)
 NO_CODE = (
     "You gave {own} of {quota} answers, so there is no completion code yet. Your answers are "
     "saved. If no more comparisons come, send the panel your participant id."
@@ -56,12 +70,27 @@ def show_arrival(session: Session) -> bool:
             f"**The team needs {new.answers} more answers.** Most people give about "
             f"{round(600 / seconds, -1):.0f} in ten minutes."
         )
+    show_how_to_judge(config)
     where = ", in this browser" if session.seat.participant else ""
     st.caption(
         f"Each answer is saved at once. Stop when you like and come back by the same link{where}."
     )
     st.button("Begin", type="primary", key="begin", on_click=begin, args=(session,))
     return True
+
+
+def show_how_to_judge(config: StudyConfig) -> None:
+    """What the owner says about judging, the states that cards show, and keys where there are some.
+
+    On arrival it is part of the page; from then on it is one tap away.
+    """
+    if config.instructions:
+        st.text(config.instructions)
+    st.markdown(JUDGE)
+    for state in () if config.hide_state else config.states:
+        st.text(f"{state.label}: {state.description}" if state.description else state.label)
+    with st.container(key="keyboard"):  # hidden on touch screens
+        st.caption(KEYS_WITH_TIES if config.ties_allowed else KEYS)
 
 
 def begin(session: Session) -> None:

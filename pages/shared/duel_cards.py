@@ -96,24 +96,21 @@ def _show_evidence(evidence: cards.Evidence, key: str) -> None:
     if evidence.facts:
         with st.container(key=f"facts-{key}"):  # labels and values by turns
             for fact in evidence.facts:
+                text = f"{_MARKS[fact.holds]}{fact.value}"
                 st.text(fact.label)
-                _show_value(fact.label, f"{_MARKS[fact.holds]}{fact.value}")
+                if len(text) <= LONG:
+                    st.text(text)
+                else:
+                    with st.container():
+                        st.text(f"{cut_at_word(text)} …")
+                        with st.expander(f"Whole text of {plain(fact.label)}"):
+                            st.text(text)
     for chart in evidence.charts:
         st.text(chart.caption)
         if chart.words:
             st.text(chart.words)
         else:
             st.html(cards.chart_html(chart))
-
-
-def _show_value(label: str, text: str) -> None:
-    if len(text) <= LONG:
-        st.text(text)
-    else:
-        with st.container():
-            st.text(f"{cut_at_word(text)} …")
-            with st.expander(f"Whole text of {plain(label)}"):
-                st.text(text)
 
 
 def cut_at_word(text: str) -> str:

@@ -214,7 +214,8 @@ def test_annotators_are_told_when_a_simulated_week_passes_and_when_a_round_ends(
     app = visit("annotate", study=study)
     for _ in range(7):
         press(app, "left-")
-    assert "A week has passed. 8 patients were helped." in words(app).replace("\\", "")
+    assert "This is week 2." in words(app).replace("\\", "")
+    assert "8 of them were helped each week" in words(app)
     for _ in range(14):
         press(app, "left-")
     assert "You gave 21 of its answers" in words(app)
@@ -222,7 +223,7 @@ def test_annotators_are_told_when_a_simulated_week_passes_and_when_a_round_ends(
     assert "of 60 decisions" in words(app)
     assert "Now on the list: Patient" in words(app)
     press(app, "go-on")
-    assert "A week has passed" in words(app)
+    assert "This is week 4" in words(app)
 
 
 def test_annotators_see_with_the_next_list_what_their_round_changed(visit, store):
@@ -242,9 +243,35 @@ def test_annotators_see_with_the_next_list_what_their_round_changed(visit, store
     assert "You gave 10 of its answers" in words(app)
     assert "Now on the list: P" in words(app)
     press(app, "go-on")
-    assert "A week has passed. The cards show how they are doing now" in words(app).replace(
+    assert "This is week 2. The cards show how everybody is doing now" in words(app).replace(
         "\\", ""
     )
+
+
+def test_coming_back_after_weeks_says_which_week_it_is(visit, store):
+    arms = [studies.Arm(f"p{n}", f"P{n}", state=("Low", "High")[n % 2]) for n in range(6)]
+    rules = {"title": "Ward", "budget": 2, "answers": 10, "sitting": 2, "practice": False}
+    study = studies.create_study(store, studies.from_roster(arms, ["Low", "High"], **rules))
+    for _ in range(2):
+        shown = studies.next_duel(store, study, "Ann")
+        studies.answer(store, shown.impression, "left", too_fast_ms=0)
+    studies.advance(store, study)
+    for _ in range(2):
+        studies.observe(store, study, dict.fromkeys(studies.present_states(store, study), "Low"))
+        studies.advance(store, study)
+    app = visit("annotate", invite=access.invite(store, study, "Ann"))
+    assert "This is week 3." in words(app).replace("\\", "")
+    assert "first list" not in words(app)
+
+
+def test_how_to_judge_is_on_arrival_and_stays_on_the_page(visit, store):
+    rules = {"practice": False, "instructions": "Look at the last week.", "ties_allowed": True}
+    study = studies.create_study(store, studies.from_environment("cpap", **rules))
+    app = visit("annotate", invite=access.invite(store, study, "Ann"))
+    for key in ("begin", "left-"):
+        assert "Look at the last week." in words(app)
+        assert "T is *equal*" in words(app)
+        press(app, key)
 
 
 def test_annotators_are_told_of_a_list_only_if_the_owner_allows_it(visit, store):

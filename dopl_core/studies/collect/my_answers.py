@@ -22,7 +22,8 @@ from dopl_core.studies.store.queries import ImpressionRow
 from dopl_core.studies.store.study_reader import StudyReader, read_study
 from dopl_core.studies.store.transaction import StudyTransaction, write_study
 
-_SECONDS = 7.0  # to an answer, as long as nobody has given any
+_SECONDS = 7.0  # to an answer, as long as there are fewer than _FEWEST answers
+_FEWEST, _SHORTEST = 20, 3.0  # a few fast clicks promise too much
 _i, _d = tables.impressions.c, tables.duels.c
 
 
@@ -70,7 +71,9 @@ def arrival(store: Store, study: str, annotator: str) -> Arrival | None:
             return None
         took = sa.select(_i.response_ms).where(_i.study == study, _i.response_ms.is_not(None))
         last = connection.execute(took.order_by(_i.id.desc()).limit(101)).scalars().all()
-    seconds = sorted(last)[len(last) // 2] / 1000 if last else _SECONDS
+    seconds = _SECONDS
+    if len(last) >= _FEWEST:
+        seconds = max(_SHORTEST, sorted(last)[len(last) // 2] / 1000)
     wanted = [count for count in (config.quota, row.asked - row.given) if count]
     return Arrival(min(wanted, default=0), seconds)
 

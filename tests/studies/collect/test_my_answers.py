@@ -104,13 +104,19 @@ def test_a_person_is_asked_no_more_than_the_quota(sqlite_store: Store) -> None:
 def test_who_comes_first_is_told_how_much_is_asked_and_who_comes_back_is_not(
     sqlite_store: Store, clock: Clock
 ) -> None:
-    study = studies.create_study(sqlite_store, cpap(quota=4))
-    assert studies.arrival(sqlite_store, study, "Ann") == studies.Arrival(4, 7.0)
-    for took in (1000, 3000, 2000):
-        found = ask(sqlite_store, study)
+    study = studies.create_study(sqlite_store, cpap(quota=40, horizon=20))
+    wanted = studies.get_study(sqlite_store, study).asked
+    assert studies.arrival(sqlite_store, study, "Ann") == studies.Arrival(40, 7.0)
+    times = [*[400] * 9, *[5000] * 11, *[400] * 21]
+    told = {0: 7.0, 9: 7.0, 20: 5.0, 41: 3.0}  # a few fast clicks promise nobody more
+    for number, took in enumerate([*times, 0]):
+        if number in told:
+            new = studies.arrival(sqlite_store, study, "Cas")
+            assert new == studies.Arrival(min(40, wanted - number), told[number])
+        name = ("Ann", "Bob")[number % 2]
+        found = ask(sqlite_store, study, name)
         studies.answer(sqlite_store, found.impression, "left", response_ms=took, too_fast_ms=0)
     assert studies.arrival(sqlite_store, study, "Ann") is None
-    assert studies.arrival(sqlite_store, study, "Bob") == studies.Arrival(3, 2.0)
 
 
 def test_a_round_ends_with_what_has_changed(sqlite_store: Store) -> None:

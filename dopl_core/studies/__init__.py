@@ -27,6 +27,7 @@ threads and processes at once. Nothing here knows of a web page.
     undo_report(store, study, 3)                          # the latest report; its list is back
     join(store, study, [Arm(...)]); leave(store, study, ["p2"]); change_settings(store, study, ...)
     exclude(store, study, "Ann"); include(...)            # whether the next plan counts her answers
+    due(store, study)                                     # who is asked for how many answers now
     flags(store, study); finish_flag(store, impression)   # what is wrong with cards; dealt with
     close_duels(store, study)                             # do not wait for missing answers
     erase_person(store, study, "p2"); erase_annotator(...); erase_everybody(...)   # a receipt
@@ -80,6 +81,7 @@ from dopl_core.studies.audit import (
     read_audit,
 )
 from dopl_core.studies.collect import cards
+from dopl_core.studies.collect.due import DUE_COLUMNS, Due, due, due_rows
 from dopl_core.studies.collect.duels import answer, next_duel, skip_practice, undo
 from dopl_core.studies.collect.flags import (
     LONGEST_COMMENT,

@@ -13,7 +13,7 @@ from dopl_core.studies import Setting, StudyError, access, access_cli, erasure_c
 from dopl_core.studies.diagnostics import run_checks
 from dopl_core.studies.operate.rehearsal import Habits, people_in
 from dopl_core.studies.operate.rehearsal import rehearse as play
-from dopl_core.studies.weekly_cli import correct, list_, open_store, report, say
+from dopl_core.studies.weekly_cli import correct, due, list_, open_store, report, say
 
 Command = Callable[[argparse.Namespace], None]
 Adder = Callable[[str, Command], argparse.ArgumentParser]
@@ -99,6 +99,7 @@ def _add_weekly(command: Adder) -> None:
     subs["correct"].add_argument(
         "--week", type=int, required=True, help="the week to correct; 0 is the roster"
     )
+    _of_study(command("due", due))
     sub = _of_study(command("settings", change_settings))
     sub.add_argument("settings", nargs="+", metavar="NAME=VALUE", help="for example budget=5")
     sub.formatter_class = argparse.RawDescriptionHelpFormatter

@@ -143,6 +143,7 @@ CALLS: dict[str, Call] = {
     "reliability.measure_enough": Call(_TEAM, look="insights"),
     "answers": Call(_TEAM | {"annotator"}, look="answers", own=True),
     "consents": Call(_TEAM, look="consents"),
+    "due": Call(_TEAM),
     "participants": Call(_TEAM, look="participants"),
     "plans": Call(_TEAM),
     "sureness": Call(_TEAM, look="insights"),

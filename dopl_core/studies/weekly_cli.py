@@ -1,4 +1,4 @@
-"""The commands for the list and the report of a week, and how commands speak."""
+"""The commands for the list, the report and the answers of a week, and how commands speak."""
 
 import argparse
 import csv
@@ -14,7 +14,7 @@ from dopl_core.studies import StudyError, one_line, printable
 
 def open_store() -> studies.Store:
     """The database, for the owner at the command line."""
-    return studies.open_store().acting_as(studies.COMMAND_LINE)
+    return open_store().acting_as(studies.COMMAND_LINE)
 
 
 def say(words: str, **options: Any) -> None:
@@ -37,11 +37,24 @@ def list_(args: argparse.Namespace) -> None:
         raise StudyError(f"week {week} has no list: choose one from 1 to {max(found)}")
     content = studies.write_csv(studies.LIST_COLUMNS, studies.list_rows(found[week]))
     if args.out is None:
-        for row in csv.reader(io.StringIO(content, newline="")):
-            csv.writer(sys.stdout).writerow(printable(cell) for cell in row)
+        _print_csv(content)
     else:
         write_private(args.out, content.encode("utf-8-sig"))  # for Excel
         say(f"{args.out}: week {week}, {len(found[week].listed)} to help")
+
+
+def due(args: argparse.Namespace) -> None:
+    """Who is asked for how many answers now, as CSV, for reminders by mail."""
+    rows = studies.due_rows(studies.due(open_store(), args.study))
+    _print_csv(studies.write_csv(studies.DUE_COLUMNS, rows))
+    if not rows:
+        say(f"{args.study}: nobody with a link is asked for answers now", file=sys.stderr)
+
+
+def _print_csv(content: str) -> None:
+    """Print a CSV; its cells cannot send codes to the terminal."""
+    for row in csv.reader(io.StringIO(content, newline="")):
+        csv.writer(sys.stdout).writerow(printable(cell) for cell in row)
 
 
 def _no_list(study: str) -> StudyError:

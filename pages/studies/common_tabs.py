@@ -9,6 +9,7 @@ import streamlit as st
 from dopl_core import studies
 from dopl_core.studies import Study, access
 from pages.shared.backend import run_in_background
+from pages.shared.copy_button import copy_button
 from pages.shared.downloads import csv_button, file_button
 from pages.shared.duel_cards import open_duels
 from pages.shared.errors import safely, show_errors
@@ -56,8 +57,20 @@ def invites(study: Study) -> None:
     )
     help_link("coordinator", "How to invite and coordinate annotators")
     invitations.links(study, "duels")
+    reminder(study)
     participants(study)
     erasure.annotator(study)
+
+
+def reminder(study: Study) -> None:
+    """Who is asked for how many answers now, as text to copy."""
+    with show_errors():
+        found = studies.due_rows(studies.due(store(), study.id))
+        if found:
+            with st.expander("Who is asked for answers now", icon=":material/mail:"):
+                text = invitations.reminder_text(study, found)
+                st.text(text)
+                copy_button("Copy the text", text, "copy-reminder")
 
 
 def participants(study: Study) -> None:

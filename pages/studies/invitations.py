@@ -105,6 +105,16 @@ def text_to_send(study: Study, opens: access.Opens, name: str, link: str) -> str
     return f"Hello {printable(name)},\n\n{what}\n\nThe link is only for you:\n{link}"
 
 
+def reminder_text(study: Study, rows: list[tuple[str, int, int]]) -> str:
+    """A message to all who are asked for answers; rows: as studies.due_rows gives them."""
+    asked = "\n".join(f"{printable(link)}: {count}" for link, _, count in rows)
+    return (
+        f"Hello,\n\nplease answer some comparisons for “{printable(study.title)}”. Open the link "
+        "that you were sent. An answer takes a few seconds. Answers that we ask you for:\n\n"
+        f"{asked}"
+    )
+
+
 def address() -> str:
     """The address of the app in the visitor's browser."""
     parts = urlsplit(st.context.url or "")

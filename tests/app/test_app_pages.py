@@ -138,6 +138,8 @@ def test_an_invitation_is_shown_once_and_can_be_revoked(visit, store, study):
     app.button(key="link-duels").click().run()
     token = re.search(r"/annotate\?invite=(\S+)", app.code[0].value)[1]
     assert access.find_invite(store, token).annotator == "Ann"
+    [reminder] = [text.value for text in app.text if "Answers that we ask you for" in text.value]
+    assert re.search(r"^Ann: \d+$", reminder, re.MULTILINE)
     [revoke] = [b for b in app.button if b.key and b.key.startswith("revoke-duels-Ann")]
     revoke.click().run()
     assert access.find_invite(store, token) is None

@@ -1,0 +1,75 @@
+"""Who is asked for how many answers now: the missing answers of a round, shared fairly."""
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from dopl_core.studies.model.outcomes import ANSWERS, LEARNT
+from dopl_core.studies.store import tables
+from dopl_core.studies.store.database import Store
+from dopl_core.studies.store.study_reader import StudyReader, read_study
+
+DUE_COLUMNS = ("link", "given", "asked")
+
+_a, _i, _d, _v = (
+    table.c for table in (tables.annotators, tables.impressions, tables.duels, tables.invites)
+)
+
+
+@dataclass(frozen=True)
+class Due:
+    """A colleague with a valid link: their answers of this round, and how many more are asked."""
+
+    link: str
+    given: int
+    asked: int
+
+
+def due(store: Store, study: str) -> list[Due]:
+    """One row for each colleague with a valid link, in the order of their links.
+
+    The missing answers of the round go one by one to whoever has given the fewest, up to the quota.
+    Nobody is asked while the study is paused, closed, or waits for a plan or a report. Links of
+    panels are left out: their participants have no names.
+    """
+    with read_study(store, study) as reader:
+        row, quota = reader.row, reader.config.quota
+        people = _people(reader)
+        round_, in_all = _answers(reader)
+    missing = row.asked - row.given if row.status == "running" else 0
+    asked = dict.fromkeys(people, 0)
+    for _ in range(missing):
+        free = [n for n in people if not quota or in_all.get(n, 0) + asked[n] < quota]
+        if not free:
+            break
+        asked[min(free, key=lambda n: round_.get(n, 0) + asked[n])] += 1
+    return [Due(name, round_.get(name, 0), asked[name]) for name in people]
+
+
+def due_rows(found: list[Due]) -> list[tuple[str, int, int]]:
+    """The rows of those who are asked, with DUE_COLUMNS."""
+    return [(one.link, one.given, one.asked) for one in found if one.asked]
+
+
+def _people(reader: StudyReader) -> list[str]:
+    """The names of valid links for answers, without those of panels."""
+    panels = sa.select(_a.link).where(_a.study == reader.id, _a.link.is_not(None))
+    links = sa.select(_v.annotator).where(
+        _v.study == reader.id, _v.opens == "duels", _v.revoked_at.is_(None)
+    )
+    query = links.where(_v.annotator.not_in(panels)).order_by(_v.made_at, _v.annotator)
+    return list(reader.connection.execute(query).scalars())
+
+
+def _answers(reader: StudyReader) -> tuple[dict[str, int], dict[str, int]]:
+    """The answers of each annotator that count: of this round, and in all."""
+    given = (
+        sa.select(_i.annotator, sa.func.count())
+        .join_from(tables.impressions, tables.duels, _i.duel == _d.id)
+        .where(_i.study == reader.id, _i.outcome.in_(ANSWERS), _d.purpose.in_(LEARNT))
+        .where(_d.episode == reader.row.episode)
+        .group_by(_i.annotator)
+    )
+    in_all = sa.select(_a.name, _a.answers).where(_a.study == reader.id)
+    found = [reader.connection.execute(query).tuples().all() for query in (given, in_all)]
+    return dict(found[0]), dict(found[1])

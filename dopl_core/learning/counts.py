@@ -12,6 +12,11 @@ from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
 _CODE, _WHO = 22, 19  # bits
 MOST_CODES, MOST_PEOPLE = 1 << _CODE, 1 << _WHO
 
+# Answers that tell about their annotators only: answers to own duels that were asked again, and
+# those answers to duels that were too fast to have looked at both sides.
+HABITS = ("repeats", "fast")
+COUNTED = tuple(f"{kind}.{what}" for kind in ("duels", *HABITS) for what in ("at", "times"))
+
 
 class Table(NamedTuple):
     """All answers, in order of winner, loser and annotator; arrays [E].
@@ -31,9 +36,12 @@ class Counts:
 
     Answers are kept as they come and sorted when the table is read. An answer that is taken back
     leaves no trace, so equal answers give equal tables, whatever their order.
+    habits: by HABITS, the counts that tell about annotators only
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, has_habits: bool = True) -> None:
+        kinds = HABITS if has_habits else ()
+        self.habits = {kind: Counts(size, has_habits=False) for kind in kinds}
         self.grow(size)
         self._keys, self._times = np.empty(0, dtype=np.int64), np.empty(0)
         self._table: Table | None = None
@@ -46,6 +54,8 @@ class Counts:
         if size > MOST_CODES:
             raise ValueError(f"{size} arm-states exceed the limit of {MOST_CODES}")
         self.size = size
+        for one in self.habits.values():
+            one.grow(size)
 
     def add(
         self, winner: IntArray, loser: IntArray, times: ArrayLike = 1.0, who: ArrayLike = 0
@@ -116,15 +126,19 @@ class Counts:
         return float(self.table().times.sum())
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All answers as arrays: [E, 3] winner, loser and annotator, and [E] times."""
-        self._sort()
-        *at, times = self._everything()
-        return {"duels.at": np.stack(at, axis=1), "duels.times": times.copy()}
+        """All answers as arrays by COUNTED: [E, 3] winner, loser and annotator, and [E] times."""
+        found: dict[str, NDArray[Any]] = {}
+        for kind, one in {"duels": self, **self.habits}.items():
+            one._sort()
+            *at, times = one._everything()
+            found |= {f"{kind}.at": np.stack(at, axis=1), f"{kind}.times": times.copy()}
+        return found
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Add the answers that `state` returned."""
-        winner, loser, who = state["duels.at"].T
-        self.add(winner, loser, state["duels.times"], who)
+        for kind, one in {"duels": self, **self.habits}.items():
+            winner, loser, who = state[f"{kind}.at"].T
+            one.add(winner, loser, state[f"{kind}.times"], who)
 
     def _sort(self) -> None:
         if not self._new:

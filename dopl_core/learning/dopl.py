@@ -293,7 +293,7 @@ class Dopl(Learner):
         """How sure each annotator is [W], given the present strengths; 1 is usual."""
         if self.preferences is None or not self.has_posterior:
             return np.empty(0)
-        return annotators.of_people(self.counts.table(), self.preferences)
+        return annotators.of_people(self.counts, self.preferences)
 
     def estimates(self) -> Estimates:
         if self.preferences is None or self.dynamics is None:

@@ -28,7 +28,7 @@ from dopl_core.learning.bandit import (
 )
 from dopl_core.learning.beliefs import Beliefs
 from dopl_core.learning.columns import Columns
-from dopl_core.learning.counts import Counts, add_moves
+from dopl_core.learning.counts import COUNTED, Counts, add_moves
 from dopl_core.learning.lots import exchange
 from dopl_core.learning.pair_designs import DESIGNS
 from dopl_core.learning.planning import Plan
@@ -40,7 +40,7 @@ from dopl_core.learning.streams import Stream, generator
 Ties = Literal["advantage", "paper"]
 
 Moves = tuple[IntArray, IntArray, IntArray]  # states, 1 if helped, next states
-_COUNTS = ("visits", "recent", "duels.at", "duels.times")  # the part of a state that was counted
+_COUNTS = ("visits", "recent", *COUNTED)  # the part of a state that was counted
 
 
 class Learner(Beliefs):

@@ -14,7 +14,7 @@ from dopl_core.studies import StudyError, one_line, printable
 
 def open_store() -> studies.Store:
     """The database, for the owner at the command line."""
-    return open_store().acting_as(studies.COMMAND_LINE)
+    return studies.open_store().acting_as(studies.COMMAND_LINE)
 
 
 def say(words: str, **options: Any) -> None:

@@ -69,6 +69,48 @@ def test_among_honest_people_nothing_is_lost():
     assert np.mean(lost) < 0.002
 
 
+def habits(counts: Counts, random: int, seed: int) -> None:
+    """One answer in five asked again; those who click at random are fast."""
+    rng = np.random.default_rng(seed)
+    winner, loser, who, times = counts.table()
+    careless = who < random
+    counts.habits["fast"].add(winner[careless], loser[careless], times[careless], who[careless])
+    asked = rng.random(len(who)) < 0.2
+    chance = np.where(careless, 0.5, expit(TRUTH[winner] - TRUTH[loser]))
+    same = rng.random(len(who)) < chance
+    won, lost = np.where(same, winner, loser), np.where(same, loser, winner)
+    counts.habits["repeats"].add(won[asked], lost[asked], 1.0, who[asked])
+
+
+def test_fast_and_inconsistent_people_weigh_less_and_honest_people_lose_nothing():
+    weights = []
+    for seed in range(4):
+        found = []
+        for told in (False, True):
+            counts = crowd(120, 3, 1, seed)
+            if told:
+                habits(counts, 1, seed)
+            found.append(annotators.weighed(counts, fit_of(counts))[1])
+        weights.append(found)
+    before, after = np.mean(weights, axis=0)
+    assert after[0] < 0.7 * before[0]
+    assert (after[1:] > 0.97 * before[1:]).all()
+
+
+def test_contradictions_of_oneself_lower_the_weight_and_repeats_that_agree_do_not():
+    counts = crowd(300, 3, 0)
+    winner, loser, who, times = counts.table()
+    own = who == 0
+    belief = fit_of(counts)(None)
+    before = annotators.of_people(counts, belief)
+    agreeing, contrary = Counts(counts.size), Counts(counts.size)
+    for one, sides in ((agreeing, (winner, loser)), (contrary, (loser, winner))):
+        one.add(winner, loser, times, who)
+        one.habits["repeats"].add(*(side[own] for side in sides), 1.0, who[own])
+    assert annotators.of_people(agreeing, belief)[0] >= before[0]
+    assert annotators.of_people(contrary, belief)[0] < 0.5 * before[0]
+
+
 def test_one_person_is_what_all_answers_are_to_the_bit():
     counts = crowd(200, 1, 0)
     belief, k = annotators.weighed(counts, fit_of(counts))

@@ -71,5 +71,5 @@ def _answers(reader: StudyReader) -> tuple[dict[str, int], dict[str, int]]:
         .group_by(_i.annotator)
     )
     in_all = sa.select(_a.name, _a.answers).where(_a.study == reader.id)
-    found = [reader.connection.execute(query).tuples().all() for query in (given, in_all)]
-    return dict(found[0]), dict(found[1])
+    run = reader.connection.execute
+    return dict(map(tuple, run(given))), dict(map(tuple, run(in_all)))

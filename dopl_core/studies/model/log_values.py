@@ -32,18 +32,21 @@ class Person:
 
 @dataclass(frozen=True)
 class Shown:
-    """What an event about an impression needs to know: the duel and why it was asked."""
+    """What an event about an impression needs to know: the duel and why it was asked.
+
+    response_ms: from painting the cards to the click
+    """
 
     place: Place
     purpose: str
     sides: Sides
+    response_ms: int | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
 class Impression(Shown):
     """A duel shown to a person, and its outcome (None while it is open).
 
-    response_ms: from painting the cards to the click
     trip_ms: from the previous click to painting the cards
     narrow: 1 where the left card stood above the right one
     participant: the id that their panel gave them
@@ -54,7 +57,6 @@ class Impression(Shown):
     outcome: str | None
     shown_at: int
     answered_at: int | None
-    response_ms: int | None
     trip_ms: int | None = None
     narrow: int | None = None
     participant: str | None = None

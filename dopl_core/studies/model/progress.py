@@ -7,7 +7,10 @@ a bundle and replaying one all read the log through it.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from dopl_core.learning.bandit import UNKNOWN
+from dopl_core.learning.counts import HABITS
 from dopl_core.learning.learner import Moves
 from dopl_core.studies.model import past_answers, past_records
 from dopl_core.studies.model.config_changes import Change, changed
@@ -27,6 +30,9 @@ from dopl_core.studies.model.factories import adapt, learner_of
 from dopl_core.studies.model.log_values import Epoch, Event, Shown, moves_in
 from dopl_core.studies.model.outcomes import CREDIT, LEARNT
 from dopl_core.studies.model.study_config import StudyConfig
+
+FAST_MS = 600  # nobody looks at two cards and decides in less
+Answer = tuple[tuple[int, int, int, int], float, int, int]  # sides, credit, times, who
 
 
 class Watch:
@@ -77,7 +83,7 @@ class Progress:
         self._watch = watch or Watch()
         self._open: Epoch | None = None
         self._past_records: str | None = None
-        self._waiting: list[tuple[tuple[int, int, int, int], float, int, int]] = []
+        self._waiting: list[tuple[str, Answer]] = []  # what it counts as: a duel or one of HABITS
         self._forgotten: set[int] = set()  # arms whose answers and moves do not count any more
 
     def count(self) -> None:
@@ -86,13 +92,18 @@ class Progress:
         Answers about arms that the learner does not know yet wait for the next plan: they were
         given after a report that was undone.
         """
-        most = self.learner.n_arms
-        known = [one for one in self._waiting if max(one[0][0], one[0][2]) < most]
-        if known:
-            self.learner.count_duels(*zip(*known, strict=True))
-            self._waiting = [one for one in self._waiting if max(one[0][0], one[0][2]) >= most]
+        most, S = self.learner.n_arms, self.config.n_states
+        waiting, self._waiting = self._waiting, []
+        for kind in ("duels", *HABITS):
+            known = [one for what, one in waiting if what == kind and max(one[0][::2]) < most]
+            if known and kind == "duels":
+                self.learner.count_duels(*zip(*known, strict=True))
+            elif known:
+                duels, credit, times, who = map(np.array, zip(*known, strict=True))
+                left, right = (duels[:, ::2] * S + duels[:, 1::2]).T
+                self.learner.counts.habits[kind].add_answers(left, right, credit, times, who)
+        self._waiting = [one for one in waiting if max(one[1][0][::2]) >= most]
         out = {self.annotators[name] for name in self.excluded if name in self.annotators}
-        S = self.learner.n_states
         codes = [arm * S + state for arm in self._forgotten for state in range(S)]
         self.learner.counts.exclude(out, codes)
 
@@ -111,7 +122,7 @@ class Progress:
             raise LogError("past answers came after the first plan")
         for name, sides in past_answers.duels(body.answers, self.config, self._past_records):
             who = self.annotators.setdefault(name, len(self.annotators))
-            self._waiting.append((sides, 1.0, 1, who))
+            self._waiting.append(("duels", (sides, 1.0, 1, who)))
 
     def _change(self, change: Change) -> None:
         self.config = changed(self.config, [change])
@@ -126,13 +137,18 @@ class Progress:
         if given:
             self.annotators.setdefault(event.annotator, len(self.annotators))
         shown = self._shown[event.impression]
-        if shown.purpose not in LEARNT:
-            return
-        self._watch.answered(self, shown)
+        is_learnt = shown.purpose in LEARNT
+        if is_learnt:
+            self._watch.answered(self, shown)
         if event.outcome in CREDIT:
             who = self.annotators.get(event.annotator, 0)
-            times = 1 if given else -1
-            self._waiting.append((shown.sides, CREDIT[event.outcome], times, who))
+            answer = (shown.sides, CREDIT[event.outcome], 1 if given else -1, who)
+            if is_learnt:
+                self._waiting.append(("duels", answer))
+                if shown.response_ms is not None and shown.response_ms < FAST_MS:
+                    self._waiting.append(("fast", answer))
+            elif shown.purpose == "repeat":
+                self._waiting.append(("repeats", answer))
 
     def exclude(self, event: Event, body: Empty) -> None:
         self.excluded.add(event.annotator or "")

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from dopl_core.learning.bandit import Arrays
+from dopl_core.learning.counts import COUNTED as COUNTED_ARRAYS
 from dopl_core.learning.learner import Learner
 from dopl_core.studies.model.event_kinds import COUNTED, TRUST, apply
 from dopl_core.studies.model.factories import learner_of
@@ -125,7 +126,11 @@ def _read_snapshot(reader: StudyReader) -> Snapshot | None:
     if row is None or row.seq > reader.row.seq:
         return None
     arrays = unpack_whole(row.arrays, row.digest)
-    if arrays is None or row.log != _checksum(reader.connection, reader.id, row.seq):
+    if (
+        arrays is None
+        or not arrays.keys() >= set(COUNTED_ARRAYS)
+        or row.log != _checksum(reader.connection, reader.id, row.seq)
+    ):
         return None
     return Snapshot(row.seq, arrays)
 

@@ -148,14 +148,15 @@ def effective_events(
 
     answers_after: leaves out answers up to this event, which a snapshot has counted
     """
-    e, d = tables.events.c, tables.duels.c
+    e, d, i = tables.events.c, tables.duels.c, tables.impressions.c
     sides = (d.left_arm, d.left_state, d.right_arm, d.right_state)
     query = (
         sa.select(
             *(e.seq, e.at, e.kind, e.annotator, e.impression, e.outcome, e.body),
-            *(d.episode, d.epoch, d.number, d.purpose, *sides),
+            *(i.response_ms, d.episode, d.epoch, d.number, d.purpose, *sides),
         )
         .join_from(tables.events, tables.duels, e.duel == d.id, isouter=True)
+        .join(tables.impressions, e.impression == i.id, isouter=True)
         .where(e.study == study, e.kind.in_(EFFECTIVE))
         .where(sa.or_(e.kind.not_in(COUNTED), e.seq > answers_after))
         .order_by(e.seq)
@@ -165,8 +166,9 @@ def effective_events(
     for seq, at, kind, annotator, impression, outcome, body, *duel in connection.execute(query):
         events.append((seq, Event(at, kind, annotator, impression, outcome, body)))
         if impression is not None:
-            episode, epoch, number, purpose, *pair = duel
-            shown[impression] = Shown((episode, epoch, number), purpose, tuple(pair))
+            took, episode, epoch, number, purpose, *pair = duel
+            place = (episode, epoch, number)
+            shown[impression] = Shown(place, purpose, tuple(pair), response_ms=took)
     return [event for _, event in standing(events)], shown
 
 

@@ -167,7 +167,7 @@ FIELDS: dict[str, dict[str, str]] = {
         HARMLESS: "place purpose sides session outcome shown_at answered_at response_ms trip_ms "
         "narrow",
     },
-    "QueuedDuel": {HARMLESS: "place purpose sides ratings"},
+    "QueuedDuel": {HARMLESS: "place purpose sides ratings response_ms"},
     "Epoch": {
         RENAMED: "columns",
         HARMLESS: "episode epoch states arms next_states source helped by_lot duels own",

@@ -100,6 +100,37 @@ def test_answers_are_counted_by_who_gave_them_in_order_of_first_answers(store: S
         assert table.times[table.who == number].sum() == (said.annotator == name).sum() > 0
 
 
+def test_repeats_and_fast_answers_are_evidence_and_undone_ones_are_not(store: Store) -> None:
+    study = studies.create_study(store, cpap(repeat_every=2, horizon=4))
+    took_ms = {"Bob": (900,), "Ann": (400, 900, 400, 500, 400, 900)}  # repeats need two people
+    for name, took in ((name, took) for name, times in took_ms.items() for took in times):
+        found = studies.next_duel(store, study, name)
+        assert isinstance(found, studies.Ask)
+        studies.answer(store, found.impression, "left", response_ms=took, too_fast_ms=0)
+    said = studies.answers(store, study)
+    learnt, repeats = said[said.purpose == "policy"], said[said.purpose == "repeat"]
+    habits = studies.load_learner(store, study).counts.habits
+    assert habits["repeats"].total() == repeats.outcome.eq("left").sum() > 0
+    assert habits["fast"].total() == (learnt.response_ms < 600).sum() > 0
+    check_replay(store, study)
+    for _ in range(6):
+        studies.undo(store, study, "Ann")
+    assert all(
+        one.total() == 0 for one in studies.load_learner(store, study).counts.habits.values()
+    )
+
+
+def test_a_snapshot_from_before_habits_were_counted_is_not_believed(store: Store) -> None:
+    study = studies.create_study(store, cpap(repeat_every=2))
+    play(store, study, 50)
+    true = digest(store, study)
+    with store.read() as connection:
+        row = connection.execute(sa.select(tables.snapshots)).one()
+    old = {name: x for name, x in blobs.unpack(row.arrays).items() if name.startswith("duels.")}
+    set_(store, tables.snapshots, study, arrays=blobs.pack(old), digest=blobs.digest(old))
+    assert digest(store, study) == true
+
+
 def damaged(store: Store, study: str) -> bytes:
     with store.read() as connection:
         row = connection.execute(

@@ -108,15 +108,17 @@ def _solve(problem: Problem, engine: Engine, start: ArrayLike | None) -> Plan:
     each = arms.of(problem)
     first, bias = _unpack(start, *each.pay.shape[1:])
     prices: Floats | None = None
-    if engine != "lagrangian":
+    kept = False
+    if engine == "lagrangian" and limit is None:
+        occupancy, multiplier, response = lagrangian.solve(each, problem.budget, first, bias)
+        kept = True
+    elif engine == "lagrangian" and limit is not None:
+        found = limits.solve(each, problem.budget, limit, first, bias)
+        occupancy, multiplier, prices, response = found
+        kept = limits.are_kept(occupancy, limit)  # rounding may lose a cap, once in 100,000
+    if not kept:
         occupancy, multiplier, prices, bias = (cbc if engine == "cbc" else highs).solve(problem)
         response = arms.respond(each, multiplier if limit is None else prices, guess(bias))
-    elif limit is None:
-        occupancy, multiplier, response = lagrangian.solve(each, problem.budget, first, bias)
-    else:
-        occupancy, multiplier, prices, response = limits.solve(
-            each, problem.budget, limit, first, bias
-        )
     visits = occupancy[..., 0] + occupancy[..., 1]
     seen = visits > OCCUPIED
     return Plan(

@@ -62,11 +62,18 @@ def solve(
     return occupancy, multiplier, *_together(arms, parts)
 
 
-def _below(occupancy: Floats, limits: Limits) -> Mask:
-    """[G]: whether a group is helped less than its floor."""
+def are_kept(occupancy: Floats, limits: Limits) -> bool:
+    """Whether an occupancy [N, S, A] keeps all floors and caps."""
+    use = occupancy[..., 1].sum(axis=1)
+    over = use > limits.caps + 1e-7
+    return not (over.any() or _below(occupancy, limits, 1e-7).any())
+
+
+def _below(occupancy: Floats, limits: Limits, short: float = SAME_USE) -> Mask:
+    """[G]: whether a group is helped less than its floor, by more than `short`."""
     use = occupancy[..., 1].sum(axis=1)
     helped = np.bincount(limits.group, weights=use, minlength=limits.floors.size)
-    return helped < limits.floors - SAME_USE
+    return helped < limits.floors - short
 
 
 def _together(arms: Arms, parts: list[tuple[Places, float, Response]]) -> tuple[Floats, Response]:

@@ -19,11 +19,13 @@ ENOUGH = 0.8  # the reliability that the field calls enough
 DRAWN_IN = 0.3  # of a win: how far scores are drawn in from all or nothing
 SPLITS = 100  # random halves of the annotators, of which the median counts
 RESAMPLES = 60  # of a bootstrap interval
-MOST_ITEMS = 300  # with more there is no interval: each resample solves systems of this size
+MOST_ITEMS = 600  # with more there is no interval: each resample solves systems of this size
 
 _SPLITS_OF_RESAMPLE = 4
 _REACH = 1.96  # standard deviations on each side of a 95 % interval
 _TINY = 1e-300
+_MOST_LOST = 0.25  # of the resamples of an interval may have no fit
+_FAR = 30.0  # strengths further apart than this have no end: their fit does not exist
 _AT_ONCE = 1 << 22  # numbers in one batch of matrices
 
 
@@ -40,7 +42,7 @@ def scale_separation(winners: ArrayLike, losers: ArrayLike, n_items: int) -> flo
 
     Of n duels with `score` wins an item has the score eps + (n - 2 eps) / n * score. Standard
     errors come from the diagonal of the Fisher information. Items without duels are left out. 0
-    where all strengths are equal.
+    where all strengths are equal; NaN where duels are so few that no strengths give these scores.
     """
     wins = _wins(np.asarray(winners, dtype=int), np.asarray(losers, dtype=int), n_items)
     if (wins + wins.T).any(axis=1).sum() < 2:
@@ -64,11 +66,15 @@ def separation_interval(
     """
     value = scale_separation(winners, losers, n_items)
     first, second, n = _renumbered(winners, losers)
-    if n > MOST_ITEMS:
+    if n > MOST_ITEMS or np.isnan(value):
         return Measure(value)
-    drawn = rng.multinomial(len(first), np.full(len(first), 1 / len(first)), RESAMPLES)
+    count = RESAMPLES if n <= MOST_ITEMS // 2 else RESAMPLES // 3
+    drawn = rng.multinomial(len(first), np.full(len(first), 1 / len(first)), count)
     found = [_separation(_wins(first, second, n, some)) for some in _batches(drawn, n)]
-    reach = _REACH * float(np.log1p(-np.concatenate(found)).std())
+    unknown = np.log1p(-np.concatenate(found))
+    if np.isnan(unknown).mean() > _MOST_LOST:
+        return Measure(value)
+    reach = _REACH * float(np.nanstd(unknown))
     unsure = np.log1p(-value)
     return Measure(value, float(-np.expm1(unsure + reach)), float(-np.expm1(unsure - reach)))
 
@@ -93,7 +99,7 @@ def split_halves(
         return Measure(np.nan)
     in_first = rng.permuted(np.tile(np.arange(people) % 2, (SPLITS, 1)), axis=1)
     value = _middle(_correlations(first, second, n, in_first[:, person], 1 - in_first[:, person]))
-    if not resamples or people < 4 or n > MOST_ITEMS:
+    if not resamples or people < 4 or n > MOST_ITEMS // 2 or np.isnan(value):
         return Measure(value)
     some = np.tile(in_first[:_SPLITS_OF_RESAMPLE], (resamples, 1))
     drawn = [_drawn(half, rng)[:, person] for half in (some, 1 - some)]
@@ -113,7 +119,7 @@ def infit(
     resample an annotator's own answers.
     """
     first, second, n = _renumbered(winners, losers)
-    strengths = _fit(_wins(first, second, n)[None])[0][0]
+    strengths = np.nan_to_num(_fit(_wins(first, second, n)[None])[0][0])
     p = expit(strengths[first] - strengths[second])  # of the answer that was given
     square, expected = (1 - p) ** 2, p * (1 - p)
     found = []
@@ -130,6 +136,17 @@ def infit(
     return found
 
 
+def often_compared(winners: IntArray, losers: IntArray, least: int) -> NDArray[np.bool_]:
+    """Which duels [D] are between items that have at least `least` duels with each other."""
+    kept = np.ones(len(winners), dtype=bool)
+    while True:
+        items, n = np.unique(np.concatenate([winners[kept], losers[kept]]), return_counts=True)
+        rare = items[n < least]
+        if not len(rare):
+            return kept
+        kept &= ~(np.isin(winners, rare) | np.isin(losers, rare))
+
+
 def with_more(reliability: float, answers: int, more: int) -> float:
     """The reliability that `more` answers would bring: the formula of Spearman and Brown."""
     if not 0 < reliability < 1 or not answers:
@@ -141,13 +158,11 @@ def with_more(reliability: float, answers: int, more: int) -> float:
 def _separation(wins: FloatArray) -> FloatArray:
     """SSR [r] of wins [r, n, n]."""
     strengths, variances = _fit(wins)
-    there = ~np.isnan(strengths)
-    count = there.sum(axis=1)
-    mean = np.nansum(strengths, axis=1, keepdims=True) / count[:, None]
-    spread = np.nansum((strengths - mean) ** 2, axis=1) / (count - 1)
-    error = np.nansum(variances, axis=1) / count
+    count = (~np.isnan(strengths)).sum(axis=1)
+    spread = np.nansum(strengths**2, axis=1) / np.maximum(count - 1, 1)  # their mean is 0
+    error = np.nansum(variances, axis=1) / np.maximum(count, 1)
     share = 1 - np.divide(error, spread, out=np.ones_like(error), where=spread > 1e-12)
-    return np.asarray(share)
+    return np.where(count > 1, share, np.nan)
 
 
 def _correlations(
@@ -186,7 +201,8 @@ def _drawn(half: IntArray, rng: np.random.Generator) -> IntArray:
 def _fit(wins: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Strengths and the squares of their standard errors, both [r, n], of wins [r, n, n].
 
-    NaN for items without duels. The strengths of each r have the mean 0.
+    NaN for items without duels, and for all items of an r whose fit does not exist. The strengths
+    of each r have the mean 0.
     """
     C = wins + np.swapaxes(wins, 1, 2)
     n = C.sum(axis=2)
@@ -194,7 +210,7 @@ def _fit(wins: FloatArray) -> tuple[FloatArray, FloatArray]:
     score = np.where(there, DRAWN_IN + (1 - 2 * DRAWN_IN / np.maximum(n, 1)) * wins.sum(axis=2), 0)
     part = _parts(C)
     theta = np.zeros_like(n)
-    for _ in range(50):
+    for _ in range(40):
         F = expit(theta[:, :, None] - theta[:, None, :])
         weight = C * F * (1 - F)
         total = weight.sum(axis=2)
@@ -214,6 +230,8 @@ def _fit(wins: FloatArray) -> tuple[FloatArray, FloatArray]:
     F = expit(theta[:, :, None] - theta[:, None, :])
     total = (C * F * (1 - F)).sum(axis=2)
     level = np.where(there, theta, 0).sum(axis=1) / there.sum(axis=1)
+    found = (np.abs(step).max(axis=1) < 1e-3) & (np.ptp(theta, axis=1) < _FAR)
+    there &= found[:, None]
     strengths = np.where(there, theta - level[:, None], np.nan)
     return strengths, np.where(there, 1 / np.maximum(total, _TINY), np.nan)
 

@@ -25,6 +25,17 @@ def test_parts_that_no_duel_connects_do_not_run_away():
     np.testing.assert_allclose(both, [*one, *one], atol=1e-6)
 
 
+def test_where_no_strengths_give_the_scores_nothing_is_said():
+    # Three items won their only duel over one that lost all: their scores, drawn in, are too low.
+    core = np.array([0, 1, 2]), np.array([1, 2, 0])
+    winners = np.concatenate([*[core[0]] * 5, [3, 4, 5], [0, 1, 2]])
+    losers = np.concatenate([*[core[1]] * 5, [6, 6, 6], [6, 6, 6]])
+    assert np.isnan(reliability.scale_separation(winners, losers, 7))
+    kept = reliability.often_compared(winners, losers, 3)
+    np.testing.assert_array_equal(kept, [*[True] * 15, False, False, False, *[True] * 3])
+    assert not np.isnan(reliability.scale_separation(winners[kept], losers[kept], 7))
+
+
 def test_items_without_duels_have_no_strength():
     strengths, variances = reliability.fit(np.array([0, 2]), np.array([2, 0]), 4)
     np.testing.assert_array_equal(np.isnan(strengths), [False, True, False, True])

@@ -31,13 +31,17 @@ def advice(enough: Enough) -> str:
     """Whether people can stop answering, in one sentence."""
     found = enough.found
     if found is None:
-        missing = MIN_ANSWERS - enough.answers
-        return f"Too early to say how reliable the answers are: {count(missing, 'answer')} missing"
+        if (missing := MIN_ANSWERS - enough.answers) > 0:
+            missed = count(missing, "answer")
+            return f"Too early to say how reliable the answers are: {missed} missing"
+        return "Too early to say how reliable the answers are: most people were compared too rarely"
     if found.is_enough:
         return f"You can stop asking: the answers are reliable ({_number(found.separation.value)})"
     if found.separation.value >= ENOUGH and found.comparisons < MIN_COMPARISONS:
         each = f"{found.comparisons:.0f} of {MIN_COMPARISONS} comparisons a person"
         return f"Go on asking: the answers look reliable, but there are only {each}"
+    if found.separation.low >= ENOUGH:
+        return "Go on asking: two halves of the annotators do not agree enough yet"
     if found.separation.value >= ENOUGH:
         return "Go on asking: the answers look reliable, but that is not sure yet"
     return f"Go on asking: the answers are not reliable yet ({_number(found.separation.value)})"

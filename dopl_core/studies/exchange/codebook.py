@@ -107,7 +107,7 @@ COLUMNS = {
         "not chance), split_half (the correlation of two halves of the annotators), or infit (how "
         "well an annotator's answers fit those of all; 1 is as expected).",
         "annotator": "Whose infit it is; as in duels.csv.",
-        "value": "Its value; there are no rows with fewer than 30 answers with a winner.",
+        "value": "Its value; there are no rows where answers are too few to tell.",
         "low": "The lower end of its 95 % interval.",
         "high": "The upper end of its 95 % interval.",
     },

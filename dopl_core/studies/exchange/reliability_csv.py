@@ -1,7 +1,8 @@
 """How reliable the answers of a study are: reliability.csv.
 
-Items are people in the state in which they were compared. Ties and skips have no winner and do not
-count here; neither do the answers of excluded annotators, nor those of before the study.
+Items are people in the state in which they were compared; those compared less than three times are
+left out. Ties and skips have no winner and do not count here; neither do the answers of excluded
+annotators, nor those of before the study.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -18,6 +19,7 @@ from dopl_core.studies.model.log_values import Impression
 from dopl_core.studies.model.study_log import StudyLog
 
 MIN_ANSWERS = 30  # with fewer, nothing is said
+MIN_DUELS = 3  # of an item: with fewer, there is often no fit
 MIN_COMPARISONS = 10  # of each person, on average: with fewer, reliability is often overstated
 
 COLUMNS = ("measure", "annotator", "value", "low", "high")
@@ -46,8 +48,10 @@ class Reliability:
     @property
     def is_enough(self) -> bool:
         """Whether asking can stop: the answers are reliable, and surely so."""
-        low = self.separation.value if np.isnan(self.separation.low) else self.separation.low
-        return low >= ENOUGH and self.comparisons >= MIN_COMPARISONS
+        halves = 2 * self.halves.value / (1 + self.halves.value)  # of all annotators together
+        agree = np.isnan(halves) or halves >= ENOUGH
+        enough = self.comparisons >= MIN_COMPARISONS
+        return self.separation.low >= ENOUGH and bool(agree) and enough
 
     def with_more(self, more: int) -> float:
         """The SSR that more answers of the same kind would bring."""
@@ -92,17 +96,22 @@ def of_impressions(impressions: Iterable[Impression]) -> Iterator[Answer]:
 
 
 def measure(judged: Judgements) -> Reliability | None:
-    """The reliability of judgements; None if they are too few. The same every time."""
+    """The reliability of judgements; None if it cannot be told. The same every time."""
     winners, losers, annotators, names, people = judged
-    if len(winners) < MIN_ANSWERS:
+    kept = reliability.often_compared(winners, losers, MIN_DUELS)
+    if kept.sum() < MIN_ANSWERS:
         return None
     rng = np.random.default_rng(len(winners))
     items = int(max(winners.max(), losers.max())) + 1
+    found = reliability.separation_interval(winners[kept], losers[kept], items, rng)
+    if np.isnan(found.value):
+        return None
     fits = reliability.infit(winners, losers, annotators, rng)
+    winners, losers, annotators = winners[kept], losers[kept], annotators[kept]
     return Reliability(
-        answers=len(winners),
+        answers=len(judged.winners),
         people=people,
-        separation=reliability.separation_interval(winners, losers, items, rng),
+        separation=found,
         halves=reliability.split_halves(winners, losers, annotators, rng, reliability.RESAMPLES),
         infit=dict(zip(names, fits, strict=True)),
     )

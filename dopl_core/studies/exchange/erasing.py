@@ -264,7 +264,8 @@ def _rewrite_annotators(tx: StudyTransaction, new: StudyLog, names: Names) -> No
             between = f"{ERASED_ANNOTATOR}between-{number}"
             was, name = (old, between) if step == 0 else (between, to)
             panel = {one: getattr(people[to], one) or None for one in ("link", "participant")}
-            row = panel | {"name": name, "code": None}
+            agreed = people[to].consented or None
+            row = panel | {"name": name, "code": None, "consented": agreed}
             mine = sa.and_(_a.study == tx.id, _a.name == was)
             tx.connection.execute(sa.update(tables.annotators).where(mine).values(row))
             shown = {"annotator": name, "participant": panel["participant"]}

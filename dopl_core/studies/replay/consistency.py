@@ -2,22 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from dopl_core.studies.model.config_json import digest_of
 from dopl_core.studies.model.errors import LogError
 from dopl_core.studies.model.event_bodies import (
-    Consented,
     Erased,
-    Joined,
     ListChanged,
     Listed,
     Made,
     Observed,
     Planned,
-    SettingsChanged,
 )
 from dopl_core.studies.model.event_kinds import (
     EFFECTIVE,
@@ -32,6 +28,7 @@ from dopl_core.studies.model.log_values import Epoch, Event, Impression, Place, 
 from dopl_core.studies.model.outcomes import ANSWERS, CREDIT, LEARNT
 from dopl_core.studies.model.past_answers import rows_in
 from dopl_core.studies.model.study_log import StudyLog, log_digest
+from dopl_core.studies.replay import annotator_checks
 from dopl_core.studies.store import about
 
 OTHER_CONFIG = "the configuration (roster, names, settings) is not what the study had"
@@ -45,9 +42,9 @@ def check(log: StudyLog) -> None:
     _check_plans_know_enough(log)
     _check_past_records(log)
     _check_lists(log)
-    _check_trust(log)
-    _check_participants(log)
-    _check_consent(log)
+    annotator_checks.check_trust(log)
+    annotator_checks.check_participants(log)
+    annotator_checks.check_consent(log)
     _check_epochs(log)
     _check_impressions(log)
     _check_outcomes(log)
@@ -149,51 +146,6 @@ def _check_lists(log: StudyLog) -> None:
                 raise LogError(
                     f'{where}: "{entry.id}" is on the list of week {body.week}, before they joined'
                 )
-
-
-def _check_trust(log: StudyLog) -> None:
-    """Only annotators of the study are excluded, and only excluded ones included again."""
-    names = {person.name for person in log.annotators} | log.past_annotators.keys()
-    out: set[str] = set()
-    for where, _, event in _rows(log, *TRUST):
-        name = event.annotator or ""
-        if name not in names or (name in out) == (event.kind == "person_excluded"):
-            raise LogError(f'{where}: "{name[:80]}" is unknown, or already {event.kind[7:]}')
-        out ^= {name}
-
-
-def _check_participants(log: StudyLog) -> None:
-    """Participants are whom the log says; each has one name, and no other id on what they saw."""
-    joined = {event.annotator: body_of(event) for _, _, event in _rows(log, "joined")}
-    pairs = Counter((one.link, one.participant) for one in log.annotators if one.participant)
-    ids = {one.name: one.participant for one in log.annotators if one.participant}
-    for person in log.annotators:
-        said: Joined = joined.get(person.name, Joined())
-        known = (person.link, person.participant, person.code)
-        if known != (said.link, said.participant, said.code):
-            raise LogError(f'study.json: "{person.name[:80]}" is another participant in the log')
-        if pairs[person.link, person.participant] > 1:
-            raise LogError(f'study.json: participant "{person.participant[:80]}" is there twice')
-    for number, shown in enumerate(log.impressions, start=2):
-        if shown.annotator in ids and shown.participant != ids[shown.annotator]:
-            raise LogError(f"duels.csv row {number}: the id of another participant")
-
-
-def _check_consent(log: StudyLog) -> None:
-    """People agreed to texts that the study had by then; exports without names have no texts."""
-    texts = {log.config.consent_version} - {""}
-    agreed: dict[str, str] = {}
-    for where, _, event in _rows(log, "settings_changed", "consented"):
-        body: SettingsChanged | Consented = body_of(event)
-        if isinstance(body, Consented):
-            if texts and body.version not in texts:
-                raise LogError(f"{where}: no consent text had the version {body.version[:80]}")
-            agreed[event.annotator or ""] = body.version
-        elif text := body.settings.get("consent"):
-            texts.add(replace(log.config, consent=text).consent_version)
-    for person in log.annotators:
-        if person.consented != agreed.get(person.name, ""):
-            raise LogError(f'study.json: "{person.name[:80]}" agreed to another consent text')
 
 
 def _check_epochs(log: StudyLog) -> None:

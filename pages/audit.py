@@ -50,7 +50,7 @@ def filtered(table: pd.DataFrame) -> pd.DataFrame:
 st.title("Audit", anchor=False)
 st.markdown(
     "Who looked at data of people, changed something, or was refused. It names studies, weeks and "
-    "numbers, never the people in a study. Times are UTC."
+    "numbers, never the people in a study. A word alone, such as *list*, is a look. Times are UTC."
 )
 help_link("server", "Roles and the audit trail")
 titles = {one.id: one.title for one in studies.list_studies(store()) if may(one.id, "owner")}

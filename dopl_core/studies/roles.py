@@ -113,7 +113,7 @@ CALLS: dict[str, Call] = {
     "download": Call(_READERS, "download", about=lambda given, _: str(given["what"])),
     "print_list": Call(_READERS, "print", about=_week),
     # Reports
-    "observe": Call(_TEAM, "report", about=_week),
+    "observe": Call(_TEAM, "report sent", about=_week),
     "correct": Call(_TEAM, "report corrected", about=_week),
     "undo_report": Call(_TEAM, "report undone", about=_week),
     "last_report": Call(_TEAM),

@@ -287,7 +287,8 @@ def restore(args: argparse.Namespace) -> None:
 
 
 def _say_contents(file: Path, verb: str, found: studies.Contents) -> None:
-    say(f"{file} {verb} {found.studies} studies with {found.answers} answers")
+    studies_in = f"{found.studies} {'study' if found.studies == 1 else 'studies'}"
+    say(f"{file} {verb} {studies_in} with {found.answers} answers")
     if found.damaged:
         raise StudyError(f"replay refuses {'; '.join(found.damaged)}")
 

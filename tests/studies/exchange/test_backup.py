@@ -291,12 +291,12 @@ def test_the_commands_back_up_and_restore(
     file = str(tmp_path / "one.backup")
     monkeypatch.setenv("DOPL_DATABASE_URL", str(sqlite_store.engine.url))
     cli.main(["backup", file])
-    assert capsys.readouterr().out == f"{file} holds 1 studies with 3 answers\n"
+    assert capsys.readouterr().out == f"{file} holds 1 study with 3 answers\n"
     with pytest.raises(SystemExit, match="Stop dopl"):
         cli.main(["restore", file])
     monkeypatch.setenv("DOPL_DATABASE_URL", f"sqlite:///{tmp_path}/new.db")
     cli.main(["restore", file])
-    assert capsys.readouterr().out == f"{file} restored: 1 studies with 3 answers\n"
+    assert capsys.readouterr().out == f"{file} restored: 1 study with 3 answers\n"
 
 
 def test_missing_programs_and_the_wrong_kind_of_database_are_named(

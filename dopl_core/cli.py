@@ -117,6 +117,14 @@ def _option(options: list[str], name: str) -> str | None:
     return os.environ.get(f"STREAMLIT_{name.replace('.', '_').upper()}")
 
 
+def translate(args: argparse.Namespace) -> None:
+    """Write the file in which a translator fills in the pages' sentences in one language."""
+    from dopl_core import catalogues
+
+    path, missing = catalogues.translate(args.language)
+    print(f"{path}: {missing} sentences without a translation")
+
+
 def bench(args: argparse.Namespace) -> None:
     """Run the benchmarks of a checkout and print their results."""
     known = sorted(path.stem for path in BENCHMARKS.glob("[a-z]*.py"))
@@ -180,6 +188,8 @@ def parser() -> argparse.ArgumentParser:
     )
     experiment_commands.add(command)
     study_commands.add(command)
+    sub = command("translate", translate)
+    sub.add_argument("language", metavar="LANG", help="code of the language: de, hi, it")
     sub = command("bench", bench)
     sub.add_argument(
         "names",

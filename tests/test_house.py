@@ -7,16 +7,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-BASE = {"learning", "environments", "validation", "world", "paths"}
+BASE = {"learning", "environments", "validation", "wording", "world", "paths"}
 MAY_IMPORT = {
     "learning": {"learning"},
     "paths": set(),
     "validation": set(),
+    "wording": {"paths"},
+    "catalogues": {"paths", "wording"},
     "environments": {"learning", "paths", "validation"},
     "world": {"learning"},
     "experiments": BASE | {"experiments"},
     "studies": BASE | {"studies"},
-    "cli": BASE | {"experiments", "studies"},
+    "cli": BASE | {"catalogues", "experiments", "studies"},
 }
 # Packages of dopl_core/studies: each may import itself and those before it.
 PACKAGES = ("model", "store", "replay", "collect", "operate", "exchange", "analysis")

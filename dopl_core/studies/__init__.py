@@ -109,6 +109,7 @@ from dopl_core.studies.collect.photos import (
     remove_photos,
 )
 from dopl_core.studies.collect.views import (
+    RECEIPTS,
     Ask,
     Consent,
     Finished,
@@ -150,6 +151,14 @@ from dopl_core.studies.model.actors import (
 from dopl_core.studies.model.errors import AmbiguousDatesError, CsvError, StoreError, StudyError
 from dopl_core.studies.model.log_values import week_of
 from dopl_core.studies.model.names import is_erased, participant_name
+from dopl_core.studies.model.owner_words import (
+    counted_people,
+    many_weeks,
+    people,
+    people_first,
+    the_next_week,
+    this_week,
+)
 from dopl_core.studies.model.past_answers import PastAnswers, read_answers
 from dopl_core.studies.model.past_records import Records, read_history
 from dopl_core.studies.model.plurals import plural
@@ -164,8 +173,8 @@ from dopl_core.studies.model.roster import (
 )
 from dopl_core.studies.model.safe_csv import one_line, printable
 from dopl_core.studies.model.safe_csv import write as write_csv
+from dopl_core.studies.model.setting_about import SECTIONS, World
 from dopl_core.studies.model.setting_rows import SETTINGS, Setting, offered_in, parse_setting
-from dopl_core.studies.model.settings import SECTIONS, World
 from dopl_core.studies.model.sheet import Sheet, open_sheet
 from dopl_core.studies.model.spreadsheet import write_xlsx
 from dopl_core.studies.model.study_config import (
@@ -180,6 +189,7 @@ from dopl_core.studies.operate.explain import Explanation, explain
 from dopl_core.studies.operate.help_lists import (
     LIST_COLUMNS,
     Listed,
+    OwnWords,
     WeekList,
     list_rows,
     read_lists,

@@ -33,6 +33,7 @@ from dopl_core.studies.store import tables
 from dopl_core.studies.store.audit_entry import RECORD, make
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.study_reader import read_study, study_of_impression, study_row
+from dopl_core.wording import _
 
 Opens = Literal["duels", "list"]
 
@@ -268,7 +269,7 @@ def check_without_id(store: Store, link: Invite) -> None:
         came = reader.connection.execute(query.where(sa.or_(own, participants))).all()
         is_panel = bool(reader.config.completion_code) or any(one.link for one in came)
     if is_panel and not any(one.link is None and one.answers for one in came):
-        raise StudyError("this link has no participant id")
+        raise StudyError(_("This link has no participant id"))
 
 
 def take_seat(store: Store, link: Invite, participant: str, browser: str) -> bool:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Ask, Consent, Finished, RoundEnd, StudyConfig, Waiting, cards
+from dopl_core.wording import _, format_number, gettext_noop, ngettext, numbered_week
 from pages.shared.backend import planner
 from pages.shared.duel_cards import name_on_card, show_pair
 from pages.shared.errors import safely
@@ -26,9 +27,11 @@ clock = st.components.v2.component(
 # numbers in the keys repeat, because Streamlit keeps every key while the tab is open.
 BUTTON_SETS = 16
 ANY_TIME = ("practice", "repeat")  # purposes of comparisons that may be about an earlier week
-FIRST_LIST = "The first list is ready. The cards now show {word} 1."
-NEXT_WEEK = "This is {word} {week}. The cards show how everybody is doing now."
-HELPED = "{count} of them were helped each {word}."
+MORE = {
+    "own": gettext_noop("My answers"),
+    "flag": gettext_noop("Flag a card"),
+    "paused": gettext_noop("Pause"),
+}
 FEWEST_TOLD = 10  # answers in a round from which the annotator is told about its end
 
 
@@ -99,7 +102,7 @@ def choose(session: Session, ask: Ask, outcome: str) -> None:
     finally:  # Streamlit may interrupt the run at this access: the answer is saved all the same
         times = studies.browser_times((measured or {}).get("said"), ask.impression, server_ms)
         receipt = studies.answer(session.seat.store, ask.impression, outcome, **vars(times))
-    memory.note = receipt.message
+    memory.note = _(studies.RECEIPTS[receipt.status])
     if receipt.saved and ask.purpose == "practice" and outcome in ("left", "right"):
         memory.lesson = (ask, outcome)
     if receipt.plan_due:
@@ -111,7 +114,9 @@ def undo(session: Session, impression: int) -> None:
     if memory.undone != impression:  # a double click undoes one answer
         again = studies.undo(session.seat.store, session.study, session.annotator)
         memory.undone = impression
-        memory.note = "Undone. Please answer again." if again else "It is too late to undo this."
+        memory.note = (
+            _("Undone. Please answer again.") if again else _("It is too late to undo this.")
+        )
 
 
 def skip_practice(session: Session) -> None:
@@ -149,7 +154,7 @@ def show_duel(session: Session, ask: Ask) -> None:
             memory.place = (ask.episode, ask.epoch)
     with st.container():  # a fixed place: otherwise everything below it would be drawn from scratch
         if practice:
-            st.text("Practice: these answers do not count.")
+            st.text(_("Practice: these answers do not count."))
         elif memory.notice:
             st.info(plain(memory.notice), icon=":material/update:")
     show_pair(
@@ -178,28 +183,31 @@ def show_duel(session: Session, ask: Ask) -> None:
 def _show_others(session: Session, ask: Ask) -> None:
     """All that can be done with a comparison, except choosing a side."""
     number = session.memory.button_set
-    session.button("Can't tell", f"skip-{number}", choose, ask, "skip", shortcut="S")
+    session.button(_("Can't tell"), f"skip-{number}", choose, ask, "skip", shortcut="S")
     if session.config.ties_allowed:
-        session.button("Equal", f"tie-{number}", choose, ask, "tie", shortcut="T")
+        session.button(_("Equal"), f"tie-{number}", choose, ask, "tie", shortcut="T")
     if ask.can_undo:
-        session.button("Undo", f"undo-{number}", undo, ask.impression, shortcut="U")
+        session.button(_("Undo"), f"undo-{number}", undo, ask.impression, shortcut="U")
     if ask.purpose == "practice":
-        session.button("Skip practice", "skip-practice", skip_practice)
+        session.button(_("Skip practice"), "skip-practice", skip_practice)
 
 
 def show_more(session: Session) -> None:
     """What is seldom done, outside of the board: it is not drawn again with each comparison."""
     with st.container(horizontal=True, horizontal_alignment="center", key="more"):
-        for label, view in (("My answers", "own"), ("Flag a card", "flag"), ("Pause", "paused")):
-            session.button(label, f"to-{view}", open_view, view, type="tertiary")
+        for view, label in MORE.items():
+            session.button(_(label), f"to-{view}", open_view, view, type="tertiary")
 
 
 def _show_progress(config: StudyConfig, ask: Ask) -> None:
     if config.quota:
-        words = f"Yours so far: {ask.own} of {config.quota}."
+        words = _("Yours so far: {own} of {quota}.")
+        words = words.format(own=format_number(ask.own), quota=format_number(config.quota))
         st.progress(min(1.0, ask.own / config.quota), text=words)
     else:
-        words = f"This round: {ask.done} of {ask.total} answers. Yours so far: {ask.own}."
+        words = _("This round: {done} of {total} answers. Yours so far: {own}.")
+        counts = {"done": ask.done, "total": ask.total, "own": ask.own}
+        words = words.format(**{name: format_number(count) for name, count in counts.items()})
         st.progress(ask.done / max(1, ask.total), text=words)
 
 
@@ -209,10 +217,18 @@ def _time_passed(session: Session, ask: Ask) -> str:
     if before is None or before == (ask.episode, ask.epoch) or not ask.episode:
         return ""
     week = (ask.episode - 1) * config.horizon + ask.epoch + 1
-    told = FIRST_LIST if before[0] == 0 and week == 1 else NEXT_WEEK
+    told = _("{week}. The cards show how everybody is doing now.")
+    if before[0] == 0 and week == 1:
+        told = _("The first list is ready. The cards show how everybody is doing now.")
     if config.world == "simulated" and before[0]:
-        told = f"{told} {HELPED}"
-    return told.format(word=config.epoch_word, week=week, count=config.budget)
+        helped = ngettext(
+            "{count} person was helped each time.",
+            "{count} people were helped each time.",
+            config.budget,
+        )
+        told = f"{told} {helped}"
+    count = format_number(config.budget)
+    return told.format(week=numbered_week(config.epoch_word, week), count=count)
 
 
 def show_lesson(session: Session) -> None:
@@ -223,8 +239,10 @@ def show_lesson(session: Session) -> None:
     better, worse = sides if ask.expected == "left" else sides[::-1]
     seen = [cards.evidence(config, side, ask.episode, ask.epoch) for side in (better, worse)]
     why = cards.why_better(better, worse, seen, not config.hide_state)
-    verdict = "Yes" if outcome == ask.expected else "Not quite"
-    st.text("Practice: these answers do not count.")
+    verdict = _("Not quite: {name} was doing better. {why}")
+    if outcome == ask.expected:
+        verdict = _("Yes: {name} was doing better. {why}")
+    st.text(_("Practice: these answers do not count."))
     show_pair(
         config,
         *sides,
@@ -235,11 +253,11 @@ def show_lesson(session: Session) -> None:
     )
     with st.container(key="bar"):
         with st.container(key="note"):
-            st.text(f"{verdict}: {name_on_card(config, better)} was doing better. {why}")
+            st.text(verdict.format(name=name_on_card(config, better), why=why))
         with st.container(horizontal=True, horizontal_alignment="center", key="others"):
             look = {"type": "primary", "shortcut": "Enter"}
-            session.button("Next", f"next-{ask.impression}", go_on, **look)
-            session.button("Skip practice", "skip-practice", skip_practice)
+            session.button(_("Next"), f"next-{ask.impression}", go_on, **look)
+            session.button(_("Skip practice"), "skip-practice", skip_practice)
 
 
 def is_round_end(session: Session, ask: Ask) -> bool:

@@ -64,7 +64,7 @@
     document.querySelector(".st-key-note:not([aria-live])")?.setAttribute("aria-live", "polite");
     for (const card of document.querySelectorAll("[class*='st-key-card-']:not([role])")) {
       card.setAttribute("role", "group");
-      card.setAttribute("aria-label", card.className.includes("card-left") ? "Left card" : "Right card");
+      card.setAttribute("aria-label", window.doplCards[card.className.includes("card-left") ? "left" : "right"]);
     }
     if (!waiting || document.activeElement !== document.body) return;
     one(waiting)?.focus();

@@ -1,17 +1,20 @@
 """Annotate: two cards, one question, one click."""
 
+import json
 from pathlib import Path
 
 import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Ask, Consent, Finished, StoreError, Waiting
+from dopl_core.wording import _, in_this_language
 from pages.annotate import board, side_views
 from pages.annotate.board import Memory, Session
 from pages.shared.backend import planner
 from pages.shared.duel_cards import open_duels, trial
 from pages.shared.errors import show, show_errors, show_last_error
 from pages.shared.guards import ALL_STUDIES, Seat, may, seat, store
+from pages.shared.languages import choose_language, show_language_switch
 from pages.shared.markdown import plain
 
 KEYS = Path(__file__).parent / "keys.js"
@@ -19,17 +22,19 @@ KEYS = Path(__file__).parent / "keys.js"
 
 def choose_study() -> None:
     """An owner, or an annotator who signed in, chooses a study."""
-    st.title("Annotate", anchor=False)
+    if not may(ALL_STUDIES, "owner"):
+        choose_language()
+    st.title(_("Annotate"), anchor=False)
     found = studies.list_studies(store())
     running = [s for s in found if s.status == "running" and may(s.id, "owner", "annotator")]
     for study in running:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             st.text(study.title, width="stretch")
-            if st.button("Answer", key=f"open-{study.id}"):
+            if st.button(_("Answer"), key=f"open-{study.id}"):
                 open_duels(study.id)
     if not may(ALL_STUDIES, "owner"):
         if not running:
-            st.markdown("No study asks you for comparisons at the moment.")
+            st.markdown(_("No study asks you for comparisons at the moment."))
         return
     st.markdown(
         "To invite colleagues, open a study on the *Studies* page and choose *Invite*."
@@ -59,7 +64,8 @@ def next_reply() -> Ask | Waiting | Finished | Consent:
     who = (session.study, here.name, here.participant)
     reply = studies.next_duel(here.store, *who)
     if isinstance(reply, Waiting) and reply.reason == "plan":
-        with st.spinner(side_views.WAITS["plan"]):
+        preparing = side_views.WAITS["plan"]
+        with st.spinner(_(preparing)):
             planner().wait(session.study, seconds=2.0)
         reply = studies.next_duel(here.store, *who)
     return reply
@@ -71,11 +77,14 @@ if here is None:
     st.stop()
 session = open_session(here)
 memory = session.memory
+choose_language(session.config.language)
 if side_views.show_arrival(session):
+    show_language_switch()
     st.stop()
 
 
 @st.fragment(run_every=memory.refresh)
+@in_this_language
 def draw_board() -> None:
     """What the person sees and does; drawn again after each click, and regularly while it waits.
 
@@ -104,7 +113,7 @@ def draw_board() -> None:
     elif down:
         show(down)
     if down:
-        st.caption("Click again, or wait. This page continues by itself.")
+        st.caption(_("Click again, or wait. This page continues by itself."))
     with show_errors(but=StoreError if down else ()):
         draw(memory.reply)
 
@@ -134,9 +143,13 @@ def draw(reply: Ask | Waiting | Finished | Consent | None) -> None:
 
 
 with st.container(horizontal=True, vertical_alignment="center", key="question"):
-    st.header(plain(session.config.question), anchor=False, width="stretch")
-    with st.popover("How to judge", type="tertiary"):
+    question = session.config.own_words(session.config.question)
+    st.header(plain(question), anchor=False, width="stretch")
+    with st.popover(_("How to judge"), type="tertiary"):
         side_views.show_how_to_judge(session.config)
 draw_board()
 board.show_more(session)
-st.html(f"<script>{KEYS.read_text()}</script>", unsafe_allow_javascript=True)
+show_language_switch()
+labels = json.dumps({"left": _("Left card"), "right": _("Right card")})
+script = f"window.doplCards = {labels}; {KEYS.read_text()}"
+st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Store, cards
+from dopl_core.wording import _
 from pages.shared.guards import store
 from pages.shared.markdown import plain
 
@@ -88,7 +89,7 @@ def _show_photo(evidence: cards.Evidence) -> None:
     if evidence.photo:
         st.image(evidence.photo, width=120)
     else:
-        st.text("No photo")
+        st.text(_("No photo"))
 
 
 def _show_evidence(evidence: cards.Evidence, key: str) -> None:
@@ -103,7 +104,7 @@ def _show_evidence(evidence: cards.Evidence, key: str) -> None:
                 else:
                     with st.container():
                         st.text(f"{cut_at_word(text)} …")
-                        with st.expander(f"Whole text of {plain(fact.label)}"):
+                        with st.expander(_("Whole text: {label}").format(label=plain(fact.label))):
                             st.text(text)
     for chart in evidence.charts:
         st.text(chart.caption)

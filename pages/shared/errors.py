@@ -15,14 +15,17 @@ from typing import Any
 import streamlit as st
 
 from dopl_core.studies import RefusedError, Store, StoreError
+from dopl_core.wording import LANGUAGE, _, gettext_noop, in_this_language
 from pages.shared.guards import Check, is_member, is_owner, store
 from pages.shared.markdown import plain
 
 # Errors whose text is meant for people: StudyError, StoreError and CsvError are ValueErrors, and
 # those of the operating system (a full disk, a missing file) name what they are about.
 EXPECTED = (ValueError, OSError)
-UNEXPECTED = "Something went wrong. Your saved data are safe. The server's log has the details."
-DOWN = "The database is down at the moment."
+UNEXPECTED = gettext_noop(
+    "Something went wrong. Your saved data are safe. The server's log has the details."
+)
+DOWN = gettext_noop("The database is down at the moment.")
 SECONDS = 8.0  # how long an error stays on a page that draws itself again
 LOOK_AGAIN = 2.0  # seconds after which a page without its database tries again
 
@@ -58,8 +61,9 @@ def with_database() -> Iterator[None]:
         shown_at = time.monotonic()
 
         @st.fragment(run_every=LOOK_AGAIN)
+        @in_this_language
         def look_again() -> None:
-            st.caption("This page continues by itself.")
+            st.caption(_("This page continues by itself."))
             if time.monotonic() - shown_at > LOOK_AGAIN / 2:
                 st.rerun()
 
@@ -79,19 +83,22 @@ def safely(do: Callable[..., object], allowed: Check = is_member) -> Callable[..
     at any access to it.
     """
 
+    code = LANGUAGE.get()  # callbacks run before the page, so they do not know the language
+
     @functools.wraps(do)
     def callback(*args: Any, **options: Any) -> None:
+        LANGUAGE.set(code)
         words = ""
         try:
             if allowed():
                 do(*(store() if isinstance(one, Store) else one for one in args), **options)
         except StoreError as error:
-            words = f"Not saved. {_words_of(error)}"
+            words = _("Not saved. {reason}").format(reason=_words_of(error))
         except EXPECTED as error:
             words = _words_of(error)
         except Exception:
             logging.getLogger(__name__).exception("%s failed", getattr(do, "__name__", do))
-            words = UNEXPECTED
+            words = _(UNEXPECTED)
         st.session_state.last_error = {"words": words, "until": None}
 
     return callback
@@ -126,7 +133,7 @@ def _words_of(error: Exception) -> str:
     """The text of an error for this person, without the server's folders and addresses."""
     if isinstance(error, StoreError):
         logging.getLogger(__name__).warning("%s", error)
-        return str(error) if _is_surely_owner() else error.public or DOWN
+        return str(error) if _is_surely_owner() else _(error.public or DOWN)
     if isinstance(error, OSError) and error.strerror:
         name = Path(str(error.filename)).name if error.filename else ""
         return f"{name}: {error.strerror}" if name else error.strerror

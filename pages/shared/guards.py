@@ -16,26 +16,30 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import ALL_STUDIES, NOBODY, Actor, Role, Store, access
+from dopl_core.wording import SOURCE, _, gettext_noop, speak
 from pages.shared import backend
 from pages.shared.account import door_title, offer_sign_in
 from pages.shared.browser_cookie import IDS, browser_token
+from pages.shared.languages import choose_language
 from pages.shared.visitors import has_role, request_actor
 
 Check = Callable[[], bool]
 
 _acting: ContextVar[Actor] = ContextVar("acting", default=NOBODY)  # of this thread's visit
 
-_DEAD_LINK = "This link is no longer valid. Ask the person who sent it for a new one."
-_FROM_PANEL = (
+_DEAD_LINK = gettext_noop("This link is no longer valid. Ask the person who sent it for a new one.")
+_FROM_PANEL = gettext_noop(
     "Open the study from the page of your panel, which adds your participant id to the link. "
     "If you are a colleague, ask the person who sent the link."
 )
-_TAKEN = (
+_TAKEN = gettext_noop(
     "Somebody has used this participant id in another browser. If it was you, continue in that "
     "browser. If not, tell the person who sent the link: they can release the id."
 )
-_WITHDRAWN = "Your name and your comments are erased, and your link has ended. Thank you."
-_NO_COOKIE = "Allow cookies for this site, then open your link again."
+_WITHDRAWN = gettext_noop(
+    "Your name and your comments are erased, and your link has ended. Thank you."
+)
+_NO_COOKIE = gettext_noop("Allow cookies for this site, then open your link again.")
 
 
 @dataclass(frozen=True)
@@ -112,14 +116,18 @@ def may(study: str, *roles: Role) -> bool:
 
 def owner_only() -> None:
     """A page's guard: only owners of all studies pass."""
+    choose_language()
     if "owner" not in visitor().roles_in(ALL_STUDIES):
         turn_away_unknown()
+    speak(SOURCE)  # the owner's pages are English
 
 
 def only(*roles: Role) -> None:
     """A page's guard: people with one of these roles in any study pass."""
+    choose_language()
     if not has_role(visitor(), *roles):
         turn_away_unknown()
+    speak(SOURCE)
 
 
 def team_fragment(study: str) -> None:
@@ -141,10 +149,13 @@ def turn_away_unknown() -> NoReturn:
     """Turn away a visitor without the key, or without the role for this page."""
     if _acting.get().roles:
         access.refuse_page(store(), st.query_params.get("study", ALL_STUDIES)[:200])
-        turn_away("Your role does not open this page. Ask the owner.", "This page is closed to you")
+        words = _("Your role does not open this page. Ask the owner.")
+        turn_away(words, _("This page is closed to you"))
     turn_away(
-        "Annotators: open the link that you were sent. Owners: the link was printed when the "
-        "app started. `dopl key` prints a new one."
+        _(
+            "Annotators: open the link that you were sent. Owners: the link was printed when "
+            "the app started. `dopl key` prints a new one."
+        )
     )
 
 
@@ -154,13 +165,14 @@ def seat() -> Seat | None:
     Both come from the link, so a reload or another device shows the same comparison. Participants
     of a panel share a link; an id belongs to the browser that first used it.
     """
+    choose_language()
     token, given = st.query_params.get("invite"), participant()
     if token is None:
         only("owner", "annotator")
         study = st.query_params.get("study")
         return _members_seat(study) if study else None
     if st.session_state.get("withdrawn"):
-        turn_away(_WITHDRAWN, "You have withdrawn")
+        turn_away(_(_WITHDRAWN), _("You have withdrawn"))
     seats = st.session_state.setdefault("seats", {})
     try:
         invite = access.find_invite(backend.store(), token)
@@ -171,7 +183,7 @@ def seat() -> Seat | None:
     if invite is None:
         seats.pop((token, given), None)
         access.refuse_link(backend.store(), token, "duels")
-        turn_away(_DEAD_LINK)
+        turn_away(_(_DEAD_LINK))
     browser = browser_token(_handshake()[0])
     _check_participant(invite, given, browser)
     valid = lambda: access.find_invite(backend.store(), token) is not None  # noqa: E731
@@ -207,12 +219,11 @@ def _check_participant(invite: access.Invite, given: str | None, browser: str) -
         if given is None:
             access.check_without_id(backend.store(), invite)
         elif not access.take_seat(backend.store(), invite, given, browser):
-            turn_away(_TAKEN, "This id is in use")
+            turn_away(_(_TAKEN), _("This id is in use"))
     except studies.StudyError as error:
         if given is not None and not browser:
-            turn_away(_NO_COOKIE, "We cannot recognise your browser")
-        why = str(error)
-        turn_away(f"{why[0].upper()}{why[1:]}. {_FROM_PANEL}", "Your link is not complete")
+            turn_away(_(_NO_COOKIE), _("We cannot recognise your browser"))
+        turn_away(f"{error}. {_(_FROM_PANEL)}", _("Your link is not complete"))
 
 
 def reader_only() -> str | None:
@@ -220,6 +231,7 @@ def reader_only() -> str | None:
 
     None if somebody who signed in has yet to choose a study.
     """
+    choose_language()
     token = st.query_params.get("read")
     if token is None:
         only("owner", "coordinator", "reader")
@@ -227,7 +239,7 @@ def reader_only() -> str | None:
     reader = access.find_invite(backend.store(), token, "list")
     if reader is None:
         access.refuse_link(backend.store(), token, "list")
-        turn_away(_DEAD_LINK)
+        turn_away(_(_DEAD_LINK))
     _acting.set(Actor(reader.annotator, "link", {reader.study: frozenset(["reader"])}))
     return reader.study
 

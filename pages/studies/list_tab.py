@@ -5,6 +5,7 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Study, StudyConfig, WeekList
+from dopl_core.wording import _, format_number, ngettext, numbered_week
 from pages.shared.downloads import csv_button, xlsx_button
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
@@ -59,39 +60,55 @@ def show(study: Study) -> None:
 
 def show_list(config: StudyConfig, week: WeekList) -> None:
     """The list of a week; read-only links show the same."""
-    here, nouns = int(config.present.sum()), plain(studies.plural(config.noun))
-    of_all = f"help these {len(week.listed)} of {here} {nouns}"
+    listed, here = len(week.listed), int(config.present.sum())
+    head = _("**{week}: help these {listed} of {people}**, the most urgent first. Made on {day}.")
+    people = studies.counted_people(config.noun, here)
     if week.reported:  # the number of people may have changed since then
-        of_all = f"{len(week.listed)} {nouns} were on the list"
-    st.markdown(
-        f"**{plain(week.word).capitalize()} {week.week}: {of_all}**, the most urgent first. "
-        f"Made on {date(week)}. {answers_text(week)}"
+        head = ngettext(
+            "**{week}: {people} was on the list**. Made on {day}.",
+            "**{week}: {people} were on the list**, the most urgent first. Made on {day}.",
+            listed,
+        )
+        people = studies.counted_people(config.noun, listed)
+    head = head.format(
+        week=plain(numbered_week(week.word, week.week)),
+        people=plain(people),
+        listed=format_number(listed),
+        day=date(week),
     )
+    st.markdown(f"{head} {answers_text(week)}")
     if short := studies.short_list_text(week):
         st.caption(plain(short))
     if week.all_equal:
-        st.info(
-            f"By all that is known so far, other {nouns} are as urgent as these. These were chosen "
-            "at random. Answers and reports will make the next lists better.",
-            icon=":material/casino:",
+        equal = _(
+            "By all that is known so far, other {people} are as urgent as these. These were chosen "
+            "at random. Answers and reports will make the next lists better."
         )
+        people = plain(studies.people(config.noun))
+        st.info(equal.format(people=people), icon=":material/casino:")
     if len(week.listed) > MOST_ROWS:
         st.dataframe(pd.DataFrame(studies.list_rows(week), columns=studies.LIST_COLUMNS[:]))
         if week.left_out:
             names = ", ".join(name_and_id(one.label, one.id) for one in week.left_out)
-            st.caption(plain(f"Chosen at random to wait this {week.word}: {names}."))
+            waits = _("Chosen at random to wait {this_week}: {names}.")
+            st.caption(plain(waits.format(this_week=studies.this_week(week.word), names=names)))
     else:
-        st.html(list_table(week))
+        st.html(list_table(week, config.own_words))
 
 
 def answers_text(week: WeekList) -> str:
     """How many places of the list the newest answers changed, where that is known."""
     if week.by_answers is None:
         return ""
-    return (
-        f"Your answers changed {week.by_answers or 'none'} of the {len(week.listed)} places on "
-        "the list."
+    places = len(week.listed)
+    changed = ngettext(
+        "Your answers changed {changed} of the {places} place on the list.",
+        "Your answers changed {changed} of the {places} places on the list.",
+        places,
     )
+    if not week.by_answers:
+        changed = _("Your answers changed none of the places on the list.")
+    return changed.format(changed=format_number(week.by_answers), places=format_number(places))
 
 
 def why(study: Study) -> None:

@@ -6,27 +6,29 @@ Every text from the owner's files is escaped here and nowhere else.
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from dopl_core.studies import Listed, WeekList, state_words, why_listed
+from dopl_core.studies import Listed, OwnWords, WeekList, state_words, this_week, why_listed
+from dopl_core.wording import _
 
 LEVELS = 4  # chips have colours from 0 (worst) to LEVELS (best)
 
 
-def list_table(week: WeekList, *, to_print: bool = False) -> str:
+def list_table(week: WeekList, words: OwnWords, *, to_print: bool = False) -> str:
     """The people to help, the next in line, those taken off and those who wait by lot.
 
-    to_print: with room for notes
+    words: the owner's words in the reader's language;  to_print: with room for notes
     """
-    heads = ["", "Name", "State", *week.facts, "Why"]
-    heads += ["State now", "Helped", "Notes"] if to_print else []
-    heads += ["Helped", "State afterwards"] if week.reported and not to_print else []
+    heads = ["", _("Name"), _("State"), *map(words, week.facts), _("Why")]
+    heads += [_("State now"), _("Helped"), _("Notes")] if to_print else []
+    heads += [_("Helped"), _("State afterwards")] if week.reported and not to_print else []
+    waits = _("Chosen at random to wait {this_week}").format(this_week=this_week(week.word))
     parts = [
         ("", week.listed, 1),
-        ("Next in line, if somebody is not there", week.reserve, len(week.listed) + 1),
-        ("Taken off this list", week.removed, 0),
-        (f"Chosen at random to wait this {escape(week.word)}", week.left_out, 0),
+        (_("Next in line, if somebody is not there"), week.reserve, len(week.listed) + 1),
+        (_("Taken off this list"), week.removed, 0),
+        (waits, week.left_out, 0),
     ]
     body = "".join(
-        _part(title, people, first, week, to_print, len(heads))
+        _part(title, people, first, week, words, to_print, len(heads))
         for title, people, first in parts
         if people
     )
@@ -35,57 +37,67 @@ def list_table(week: WeekList, *, to_print: bool = False) -> str:
 
 
 def _part(
-    title: str, people: Sequence[Listed], first: int, week: WeekList, to_print: bool, width: int
+    title: str,
+    people: Sequence[Listed],
+    first: int,
+    week: WeekList,
+    words: OwnWords,
+    to_print: bool,
+    width: int,
 ) -> str:
     """Rows under a title; first: the number of the first row, 0 for rows without numbers."""
-    head = f'<tr class="part"><th colspan="{width}">{title}</th></tr>' if title else ""
+    head = f'<tr class="part"><th colspan="{width}">{escape(title)}</th></tr>' if title else ""
     rows = "".join(
-        _row(str(first + number) if first else "", one, why, week, to_print)
-        for number, (one, why) in enumerate(zip(people, _reasons(people, week), strict=True))
+        _row(str(first + number) if first else "", one, why, week, words, to_print)
+        for number, (one, why) in enumerate(zip(people, _reasons(people, week, words), strict=True))
     )
     return f"<tbody>{head}{rows}</tbody>"
 
 
-def _reasons(people: Sequence[Listed], week: WeekList) -> Iterator[str]:
+def _reasons(people: Sequence[Listed], week: WeekList, words: OwnWords) -> Iterator[str]:
     """The reason of each row where it differs from that of the row above, else nothing.
 
     For people next in line, only what the rows above do not say: their title says the rest.
     """
     above = ""
     for one in people:
-        why = why_listed(one, week)
+        why = why_listed(one, week, words)
         if one.reserve:
-            above = above or (why_listed(week.listed[-1], week) if week.listed else "")
-            why = why.removeprefix("Next in line.").strip()
+            above = above or (why_listed(week.listed[-1], week, words) if week.listed else "")
+            why = why.removeprefix(_("Next in line.")).strip()
             yield "" if why in above else why
         else:
             yield "" if why == above else why
         above = why
 
 
-def _row(number: str, one: Listed, why: str, week: WeekList, to_print: bool) -> str:
+def _row(
+    number: str, one: Listed, why: str, week: WeekList, words: OwnWords, to_print: bool
+) -> str:
     about = [one.id] * (one.id != one.label) + [one.group] * (one.group != "all")
     small = f" <small>{escape(', '.join(about))}</small>" if about else ""
     cells = [
         ("number", number),
         ("name", f"{escape(one.label)}{small}"),
-        ("state", _chip(one, week)),
+        ("state", _chip(one, week, words)),
         *(("fact", escape(one.facts.get(name, ""))) for name in week.facts),
         ("why", escape(why)),
     ]
     if to_print:
         tick = "&#9745;" if one.helped else "&#9744;"
-        cells += [("now", escape(one.then or "")), ("tick", tick), ("notes", "")]
+        now = escape(words(one.then or ""))
+        cells += [("now", now), ("tick", tick), ("notes", "")]
     elif week.reported:
-        helped = "Helped" if one.helped else "Not helped"
-        cells += [("helped", helped), ("then", escape(one.then or "unknown"))]
+        helped = _("Helped") if one.helped else _("Not helped")
+        then = words(one.then) if one.then else _("unknown")
+        cells += [("helped", escape(helped)), ("then", escape(then))]
     return "<tr>" + "".join(f'<td class="{kind}">{text}</td>' for kind, text in cells) + "</tr>"
 
 
-def _chip(one: Listed, week: WeekList) -> str:
+def _chip(one: Listed, week: WeekList, words: OwnWords) -> str:
     """The state in a colour from worst to best."""
     kind = "unknown"
     if one.state in week.states:
         best = max(1, len(week.states) - 1)
         kind = f"level-{round(LEVELS * week.states.index(one.state) / best)}"
-    return f'<span class="dopl-chip {kind}">{escape(state_words(one, week.word))}</span>'
+    return f'<span class="dopl-chip {kind}">{escape(state_words(one, week.word, words))}</span>'

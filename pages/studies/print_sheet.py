@@ -6,7 +6,8 @@ from html import escape
 import streamlit as st
 
 from dopl_core import studies
-from dopl_core.studies import Study, StudyConfig, WeekList, plural
+from dopl_core.studies import Study, StudyConfig, WeekList, people
+from dopl_core.wording import LANGUAGE, _, direction, format_day, format_number, numbered_week
 from pages.shared.button_style import BUTTON_STYLE
 from pages.shared.guards import store
 from pages.studies.list_table import list_table
@@ -16,7 +17,7 @@ _STYLE = """
 body { font: 10pt/1.3 system-ui, sans-serif; color: #1d2733; background: #fff; margin: 0; }
 h1 { font: 600 16pt "Source Serif", Georgia, serif; margin: 0; } p { margin: 2pt 0 8pt; }
 table { border-collapse: collapse; width: 100%; } thead { display: table-header-group; }
-th, td { border-bottom: 1px solid #b5ada0; padding: 3pt 5pt; text-align: left;
+th, td { border-bottom: 1px solid #b5ada0; padding: 3pt 5pt; text-align: start;
 vertical-align: top; }
 thead th { border-bottom: 2px solid #0f766e; white-space: nowrap; } tr { break-inside: avoid; }
 .part th { padding-top: 8pt; color: #0b5f58; } .name { font-weight: 600; }
@@ -32,7 +33,9 @@ print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 """
 # The sheet is printed from a frame of its own, so the page around it stays as it is.
 _PRINT = """export default ({data, parentElement, setTriggerValue}) => {
-  parentElement.querySelector("button").onclick = () => {
+  const button = parentElement.querySelector("button")
+  button.textContent = data.label
+  button.onclick = () => {
     document.getElementById("dopl-sheet")?.remove()
     const frame = Object.assign(document.createElement("iframe"), {id: "dopl-sheet"})
     frame.style.cssText = "position:fixed;width:0;height:0;border:0"
@@ -44,14 +47,14 @@ _PRINT = """export default ({data, parentElement, setTriggerValue}) => {
   }
 }"""
 _printer = st.components.v2.component(
-    "dopl_print", html="<button>Print</button>", css=BUTTON_STYLE, js=_PRINT
+    "dopl_print", html="<button></button>", css=BUTTON_STYLE, js=_PRINT
 )
 
 
 def print_button(study: Study, week: WeekList) -> None:
     """A button that opens the browser's print dialogue for the sheet of a list."""
     printed = _printer(
-        data={"sheet": sheet(study.title, study.config, week)},
+        data={"sheet": sheet(study.title, study.config, week), "label": _("Print")},
         key=f"print-{week.week}",
         width="content",
         on_printed_change=lambda: None,
@@ -67,22 +70,25 @@ def print_text(title: str, words: str, key: str) -> None:
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1>{lines}</html>"
     )
-    _printer(data={"sheet": page}, key=key, width="content", on_printed_change=lambda: None)
+    shown = {"sheet": page, "label": _("Print")}
+    _printer(data=shown, key=key, width="content", on_printed_change=lambda: None)
 
 
 def sheet(title: str, config: StudyConfig, week: WeekList) -> str:
     """The page as HTML; all text from the owner's files is escaped."""
-    head = f"{week.word.capitalize()} {week.week}: {plural(config.noun)} to help"
-    lot = " Ties were broken at random." if week.all_equal else ""
+    title, name = config.own_words(title), numbered_week(week.word, week.week)
+    head = _("{week}: {people} to help").format(week=name, people=people(config.noun))
+    about = _("List of {day}, {listed} in all, the most urgent first.")
+    about = about.format(day=date(week), listed=format_number(len(week.listed)))
+    lot = _("Ties were broken at random.") if week.all_equal else ""
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
-        f"<title>{escape(title)}, {escape(week.word)} {week.week}</title><style>{_STYLE}</style>"
-        f"<h1>{escape(title)}</h1><p><b>{escape(head)}</b>, list of {date(week)}, "
-        f"{len(week.listed)} in all, the most urgent first.{lot}</p>"
-        f"{list_table(week, to_print=True)}</html>"
+        f'<!doctype html><html lang="{LANGUAGE.get()}" dir="{direction()}"><meta charset="utf-8">'
+        f"<title>{escape(title)}, {escape(name)}</title><style>{_STYLE}</style>"
+        f"<h1>{escape(title)}</h1><p><b>{escape(head)}</b>. {escape(f'{about} {lot}'.strip())}</p>"
+        f"{list_table(week, config.own_words, to_print=True)}</html>"
     )
 
 
 def date(week: WeekList) -> str:
     """The day on which a list was made."""
-    return datetime.fromtimestamp(week.made_at / 1000, UTC).strftime("%-d %B %Y")
+    return format_day(datetime.fromtimestamp(week.made_at / 1000, UTC).date())

@@ -45,7 +45,7 @@ def test_each_participant_of_a_panel_gets_the_code_after_their_quota(visit, stor
     for participant in ("5f3a", "77bc"):
         browse(participant[0])
         app = visit("annotate", invite=token, PROLIFIC_PID=participant)
-        assert "At most 1 of them may be" in words(app)
+        assert "At most 1 answer may be" in words(app)
         app.button(key="begin").click().run()
         for _ in range(2):
             assert "C0DE-7" not in sent(app)

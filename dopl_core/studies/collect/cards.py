@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 
@@ -11,14 +11,15 @@ import numpy as np
 from dopl_core.studies.collect.demo_evidence import demo_evidence
 from dopl_core.studies.collect.views import Chart, Evidence, Fact, Side
 from dopl_core.studies.model.study_config import StudyConfig
+from dopl_core.wording import _, format_number, gettext_noop, ngettext
 
-NOT_KNOWN = "not known"
+NOT_KNOWN = gettext_noop("not known")
 
 
 def evidence(config: StudyConfig, side: Side, episode: int, epoch: int) -> Evidence:
     """What one card of a duel shows: columns of the roster, or made-up evidence if simulated."""
     if config.world == "observed":
-        return from_roster(side.columns, from_web=config.photos_from_web)
+        return from_roster(side.columns, config.photos_from_web, config.own_words)
     return demo_evidence(
         config.environment_name,
         [state.label for state in config.states],
@@ -30,7 +31,9 @@ def evidence(config: StudyConfig, side: Side, episode: int, epoch: int) -> Evide
     )
 
 
-def from_roster(columns: Mapping[str, str], from_web: bool = False) -> Evidence:
+def from_roster(
+    columns: Mapping[str, str], from_web: bool = False, words: Callable[[str], str] = str
+) -> Evidence:
     """Evidence from columns of a roster: lists of numbers become charts, all else facts.
 
     A list is a cell with three or more numbers ("5.1 0 7.2"), or numbered columns (hours_1,
@@ -39,27 +42,28 @@ def from_roster(columns: Mapping[str, str], from_web: bool = False) -> Evidence:
 
     from_web: allow https addresses too; the web server then learns when and from where they are
         opened
+    words: the name of a column in the reader's language
     """
     facts: list[Fact] = []
     charts: dict[str, list[float]] = {}
     photo = ""
-    numbered = _numbered(columns)
+    numbered = _numbered(columns, words)
     for name, cell in columns.items():
         text = cell.strip()
         numbers = _numbers(text)
         if name in numbered:
             charts.setdefault(numbered[name], []).append(numbers[0] if numbers else math.nan)
         elif len(numbers) >= 3 and not _DIALLED.match(text.strip()):
-            charts[_caption(name)] = numbers
+            charts[_caption(words(name))] = numbers
         elif name.lower() == "photo" and _PHOTO.fullmatch(text):
             photo = text
         elif name.lower() == "photo" and _ON_THE_WEB.fullmatch(text):
             if from_web:
                 photo = text
             else:
-                facts.append(Fact(_caption(name), "on the web, not shown"))
+                facts.append(Fact(_caption(words(name)), _("on the web, not shown")))
         else:
-            facts.append(Fact(_caption(name), text))
+            facts.append(Fact(_caption(words(name)), text))
     drawn = tuple(Chart(name, tuple(numbers)) for name, numbers in charts.items())
     return Evidence(tuple(facts), drawn, photo)
 
@@ -76,14 +80,14 @@ def aligned(left: Evidence, right: Evidence) -> tuple[Evidence, Evidence]:
         facts = {fact.label: fact for fact in side.facts if fact.value}
         drawn = {chart.caption: chart for chart in side.charts}
         for caption in charts:
-            words = facts.pop(caption).value if caption in facts else NOT_KNOWN
+            words = facts.pop(caption).value if caption in facts else _(NOT_KNOWN)
             drawn.setdefault(caption, Chart(caption, (), words=words))
         sides.append((facts, tuple(drawn[caption] for caption in charts), side.photo))
     known = sides[0][0] | sides[1][0]
     labels = dict.fromkeys(fact.label for side in (left, right) for fact in side.facts)
     even = (
         Evidence(
-            tuple(facts.get(one, Fact(one, NOT_KNOWN)) for one in labels if one in known),
+            tuple(facts.get(one, Fact(one, _(NOT_KNOWN))) for one in labels if one in known),
             drawn,
             photo,
         )
@@ -98,27 +102,36 @@ def why_better(better: Side, worse: Side, seen: Sequence[Evidence], state_shown:
     seen: the evidence of the better and of the worse side
     """
     if state_shown:
-        return f"{better.state} is better than {worse.state}."
+        words = _("{better} is better than {worse}.")
+        return words.format(better=better.state, worse=worse.state)
     met, other = (sum(bool(f.holds) for f in one.facts) for one in seen)
     if met > other:
-        return f"It meets {met} targets, the other {other}."
+        words = ngettext(
+            "This card meets {met} target, the other {other}.",
+            "This card meets {met} targets, the other {other}.",
+            met,
+        )
+        return words.format(met=format_number(met), other=format_number(other))
     for mine, others in zip(seen[0].charts, seen[1].charts, strict=False):
         if mine.caption == others.caption and sum(mine.values) > sum(others.values):
-            total, less = (f"{_short(sum(c.values))} {c.unit}".strip() for c in (mine, others))
-            return f"{mine.caption}: {total} in total, the other {less}."
-    return "The owner's records say so."
+            total, less = (
+                f"{format_number(sum(c.values))} {c.unit}".strip() for c in (mine, others)
+            )
+            words = _("{caption}: {total} in total, the other {less}.")
+            return words.format(caption=mine.caption, total=total, less=less)
+    return _("The owner's records say so.")
 
 
 def on_one_scale(left: Evidence, right: Evidence) -> tuple[Evidence, Evidence]:
     """Both sides of a duel with charts of the same caption on the same scale."""
     tops: dict[str, float] = {}
+    scaled: list[Evidence] = []
     for chart in left.charts + right.charts:
         tops[chart.caption] = max(tops.get(chart.caption, 0.0), _top(chart))
-
-    def scaled(side: Evidence) -> Evidence:
-        return replace(side, charts=tuple(replace(c, top=tops[c.caption]) for c in side.charts))
-
-    return scaled(left), scaled(right)
+    for side in (left, right):
+        charts = tuple(replace(chart, top=tops[chart.caption]) for chart in side.charts)
+        scaled.append(replace(side, charts=charts))
+    return scaled[0], scaled[1]
 
 
 def chart_html(chart: Chart) -> str:
@@ -131,7 +144,7 @@ def chart_html(chart: Chart) -> str:
         height = 100 * min(max(0.0, value) / top, 1.0)  # max(0.0, nan) is 0.0
         kind = "low" if chart.line is not None and value < chart.line else "met"
         bars.append(
-            f'<div class="dopl-bar {kind}"><b>{_short(value)}</b>'
+            f'<div class="dopl-bar {kind}"><b>{format_number(value)}</b>'
             f'<div><i style="height:{height:.1f}%"></i></div><span>{escape(label)}</span></div>'
         )
     line = ""
@@ -149,13 +162,20 @@ def chart_html(chart: Chart) -> str:
 
 def describe_chart(chart: Chart) -> str:
     """The chart in words, for screen readers."""
-    unit = escape(chart.unit)
-    numbers = ", ".join(_short(value) for value in chart.values)
-    words = f"{len(chart.values)} values{f' in {unit}' if unit else ''}: {numbers}"
-    if chart.line is not None:
-        reached = sum(value >= chart.line for value in chart.values)
-        words += f"; {reached} of them reach {chart.line:g} {unit}"
-    return words
+    unit = chart.unit
+    numbers = ", ".join(format_number(value) for value in chart.values)
+    words = _("{count} values in {unit}: {numbers}.") if unit else _("{count} values: {numbers}.")
+    words = words.format(count=format_number(len(chart.values)), unit=unit, numbers=numbers)
+    if chart.line is None:
+        return escape(words)
+    reached = sum(value >= chart.line for value in chart.values)
+    more = ngettext(
+        "{reached} of them reaches {line} {unit}.",
+        "{reached} of them reach {line} {unit}.",
+        reached,
+    )
+    more = more.format(reached=format_number(reached), line=format_number(chart.line), unit=unit)
+    return escape(f"{words} {more}")
 
 
 _PHOTO = re.compile(r"data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+")
@@ -164,7 +184,7 @@ _NUMBERED = re.compile(r"(.+?)[ _-]?\d+")
 _DIALLED = re.compile(r"\+|0\d")  # how a telephone number begins: +49 30 123, 030 12 34
 
 
-def _numbered(columns: Mapping[str, str]) -> dict[str, str]:
+def _numbered(columns: Mapping[str, str], words: Callable[[str], str]) -> dict[str, str]:
     """Columns that form a series of three or more (hours_1, hours_2, ...), with its caption."""
     stems: dict[str, list[str]] = {}
     for name, value in columns.items():
@@ -173,7 +193,10 @@ def _numbered(columns: Mapping[str, str]) -> dict[str, str]:
         if match and (not text or len(_numbers(text)) == 1):
             stems.setdefault(match[1], []).append(name)
     return {
-        name: _caption(stem) for stem, names in stems.items() if len(names) > 2 for name in names
+        name: _caption(words(stem))
+        for stem, names in stems.items()
+        if len(names) > 2
+        for name in names
     }
 
 
@@ -189,12 +212,6 @@ def _numbers(text: str) -> list[float]:
 def _top(chart: Chart) -> float:
     known = [value for value in chart.values if not math.isnan(value)]
     return chart.top or max([*known, chart.line or 0.0, 0.0]) or 1.0
-
-
-def _short(value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return f"{value:.0f}" if abs(value) >= 10 or value == round(value) else f"{value:.1f}"
 
 
 def _caption(name: str) -> str:

@@ -16,6 +16,7 @@ from dopl_core.studies.store import tables
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.study_reader import read_study
 from dopl_core.studies.store.transaction import write_study
+from dopl_core.wording import _, format_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,10 +31,12 @@ def flag(store: Store, impression: int, annotator: str, comment: str, arm: str =
     check_text("the comment", comment)
     comment = printable(comment)  # in one line: the next would look like another person's
     if not comment:
-        raise StudyError("Please write what is wrong")
+        raise StudyError(_("Please write what is wrong."))
     if len(comment) > LONGEST_COMMENT:
         raise StudyError(
-            f"Please use at most {LONGEST_COMMENT} characters: you have {len(comment)}"
+            _("Please use at most {most} characters: you have {given}.").format(
+                most=format_number(LONGEST_COMMENT), given=format_number(len(comment))
+            )
         )
     with write_study(store, impression=impression) as tx:
         shown = impression_of(tx, impression, annotator)

@@ -5,18 +5,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dopl_core.studies.model.study_config import Arm, StudyConfig
+from dopl_core.wording import LANGUAGE, gettext_noop
 
 _LONGEST_MS = 24 * 3600 * 1000
 _SLACK_MS = 250  # tolerance between the clocks of browser and server
 
 Status = Literal["saved", "late", "already", "taken", "too_fast"]
 
-_MESSAGES = {
-    "saved": "Saved.",
-    "late": "Saved, although it took a while.",
-    "already": "You have already answered this one; your first answer counts.",
-    "taken": "Others have answered this one in the meantime.",
-    "too_fast": "That click came too soon to be meant for this pair.",
+RECEIPTS = {  # what people are told; translate it where it is shown
+    "saved": gettext_noop("Saved."),
+    "late": gettext_noop("Saved, although it took a while."),
+    "already": gettext_noop("You have already answered this one; your first answer counts."),
+    "taken": gettext_noop("Others have answered this one in the meantime."),
+    "too_fast": gettext_noop("That click came too soon to be meant for this pair."),
 }
 
 
@@ -158,10 +159,6 @@ class Receipt:
     def saved(self) -> bool:
         return self.status in ("saved", "late")
 
-    @property
-    def message(self) -> str:
-        return _MESSAGES[self.status]
-
 
 def name_of(config: StudyConfig, arm: Arm) -> str:
     """An arm's label, with its id where other arms have the same label."""
@@ -175,13 +172,14 @@ def side_of(
     """What a card may show of an arm in a state; reported columns replace those of the roster."""
     known, here = config.arms[arm], config.states[state]
     columns = known.columns | reported.get(known.id, {})
+    own = config.translated.get(LANGUAGE.get(), {})  # the owner's words in the reader's language
     return Side(
         arm=known.id,
         number=arm,
         label=name_of(config, known),
         group=known.group,
-        state=here.label,
-        description=here.description,
+        state=own.get(here.label, here.label),
+        description=own.get(here.description, here.description),
         state_number=state,
         columns={name: text for name, text in columns.items() if name not in config.hidden},
     )

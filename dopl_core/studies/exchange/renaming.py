@@ -22,7 +22,8 @@ from dopl_core.studies.model.study_log import StudyLog
 from dopl_core.studies.store import about
 from dopl_core.studies.store.inserts import to_text
 
-BLANK = ("instructions", "why", "consent", "completion_code")  # free text, or a secret
+# Free text, or a secret.
+BLANK = ("instructions", "why", "consent", "translations", "completion_code")
 OF_COLUMNS = ("hidden_columns", "unused_columns", "list_columns")
 FAIR = ("fair_column", "fair_shares")
 _WORD = re.compile(r"\w{3,}")  # of a name

@@ -1,5 +1,7 @@
 """Every error that a study raises for a person to read; all are ValueErrors."""
 
+from dopl_core.wording import gettext_noop
+
 
 class StoreError(ValueError):
     """The database cannot be used as it is; says what is wrong and what to do.
@@ -24,7 +26,7 @@ class BackupNeededError(StoreError):
 class ReplacedError(StoreError):
     """Another database, or an older state of it, took its place under a running program."""
 
-    public = (
+    public = gettext_noop(
         "The database was replaced while the app was running. Nothing is saved until the owner "
         "starts the app again."
     )

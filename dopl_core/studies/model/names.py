@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.study_config import Cells
 from dopl_core.validation import check_value, text
+from dopl_core.wording import _
 
 OWNER = "Owner"  # annotator name of the owner's own answers
 
@@ -54,15 +55,19 @@ def participant_name(link: str, participant: str) -> str:
     An id has no blank, so no two pairs of link and id have the same name, nor has a person.
     """
     if not participant:
-        raise StudyError("the participant id is empty")
+        raise StudyError(_("The participant id is empty"))
     if len(participant) > _LONGEST_ID:
-        raise StudyError(f"the participant id is longer than {_LONGEST_ID} characters")
+        raise StudyError(
+            _("The participant id is longer than {most} characters").format(most=_LONGEST_ID)
+        )
     if any(character.isspace() for character in participant):
-        raise StudyError("the participant id has a blank in it")
+        raise StudyError(_("The participant id has a blank in it"))
     if not _ID.fullmatch(participant):
         raise StudyError(
-            "the participant id may have letters, digits, dots, hyphens, underscores, colons and @ "
-            "only"
+            _(
+                "The participant id may have letters, digits, dots, hyphens, underscores, colons "
+                "and @ only"
+            )
         )
     return f"{link.strip()}, participant {participant}"
 

@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from msgspec import Meta
 
 from dopl_core.studies.model.errors import StudyError
-from dopl_core.studies.model.settings import About, Settings, World
+from dopl_core.studies.model.setting_about import About, World
+from dopl_core.studies.model.settings import Settings
 
 _SWITCH = dict.fromkeys(("on", "yes", "true", "1"), True)
 _SWITCH |= dict.fromkeys(("off", "no", "false", "0"), False)

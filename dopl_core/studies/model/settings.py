@@ -4,55 +4,32 @@ The New study form, the Settings tab, `dopl new`, `dopl settings`, the codebook 
 read this table. A new setting is a new field of `Settings`, and the code that uses it.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from dopl_core import environments
 from dopl_core.learning.dopl import Confidence
 from dopl_core.learning.pair_designs import DESIGNS, DesignName
+from dopl_core.studies.model.setting_about import About
 from dopl_core.validation import text, whole
+from dopl_core.wording import gettext_noop
 
-World = Literal["simulated", "observed"]
-Section = Literal["words", "list", "rules", "cards", "more"]
-Changes = Literal[
-    "never", "at once", "from the next list on", "in observed worlds, from the next list on"
-]
-
-SECTIONS: dict[Section, str] = {
-    "words": "What annotators read",
-    "list": "The list",
-    "rules": "Your rules",
-    "cards": "What annotators see",
-    "more": "More choices",
-}
 ON_LIST = "For example phone, note. Separated by commas. Readers of the list see them too."
 HIDDEN = "Separated by commas. The learner may still use them."
 CONSENT = "Annotators agree to it before they begin, and again if it changes. It holds at once."
 KEPT = "Weeks to keep personal data after the end (0: no limit)"
 KEEP = "After a study is closed, or a person has left, `dopl retain` erases what is older."
-
-
-@dataclass(frozen=True)
-class About:
-    """What people are told of a setting, and where it is offered.
-
-    section: of the New study form and the Settings tab;  changes: when it may change
-    world: the only world for which it is offered, None for both
-    offered: the value that the form and `dopl new` begin with, None for the default
-    lines: of a text on pages;  choices: value -> its name on pages
-    """
-
-    section: Section
-    label: str
-    help: str
-    changes: Changes = "from the next list on"
-    world: World | None = None
-    offered: Any = None
-    lines: int = 1
-    choices: Mapping[str, str] | None = None
+IN_LANGUAGES = (
+    "One part for each language: [de] on a line, then lines such as question = Wem geht es besser? "
+    "Left of = stands the name of a setting, or a text such as a state's name."
+)
+LANGUAGES = {
+    "browser": "The language of each person's browser",
+    **{"ar": "العربية", "de": "Deutsch", "en": "English", "es": "Español", "fr": "Français"},
+    **{"hi": "हिन्दी", "pt": "Português"},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +46,7 @@ class Settings:
     ] = "case"
     question: Annotated[
         str, text(2_000, blank=False), About("words", "Question", "What is asked of each pair.")
-    ] = "Which of these two is doing better?"
+    ] = gettext_noop("Which of these two is doing better?")
     instructions: Annotated[
         str,
         text(100_000),
@@ -97,6 +74,18 @@ class Settings:
     ] = "week"
     consent: Annotated[
         str, text(20_000), About("words", "Consent text (empty: none)", CONSENT, "at once", lines=6)
+    ] = ""
+    language: Annotated[
+        Literal["browser", "ar", "de", "en", "es", "fr", "hi", "pt"],
+        About(
+            "words",
+            "Language of pages for annotators and readers of the list",
+            "Everybody can choose another one on the page. A link may name one: &lang=hi.",
+            choices=LANGUAGES,
+        ),
+    ] = "browser"
+    translations: Annotated[
+        str, text(200_000), About("words", "Your texts in other languages", IN_LANGUAGES, lines=3)
     ] = ""
     budget: Annotated[
         int,

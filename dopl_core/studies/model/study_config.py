@@ -20,9 +20,12 @@ from dopl_core.learning.columns import read as read_columns
 from dopl_core.learning.counts import MOST_CODES
 from dopl_core.learning.planning import Engine
 from dopl_core.studies.model.errors import StudyError
+from dopl_core.studies.model.setting_about import World
 from dopl_core.studies.model.setting_rows import SETTINGS
-from dopl_core.studies.model.settings import Settings, World
+from dopl_core.studies.model.settings import Settings
+from dopl_core.studies.model.translations import read_translations
 from dopl_core.validation import check, check_value, text, values, whole
+from dopl_core.wording import LANGUAGE, _
 
 MOST_STATES = 255  # numbered from 0, one byte each; the last byte stands for unknown
 MOST_COLUMNS = 1_000  # of an arm
@@ -136,6 +139,17 @@ class StudyConfig(Settings):
         """The version of the consent text: the first digits of its digest, "" without a text."""
         text = self.consent.strip()
         return hashlib.sha256(text.encode()).hexdigest()[:12] if text else ""
+
+    @cached_property
+    def translated(self) -> dict[str, dict[str, str]]:
+        """The owner's texts in other languages: code -> text -> its translation."""
+        texts = {name: getattr(self, name) for name, one in SETTINGS.items() if one.kind is str}
+        return read_translations(self.translations, texts)
+
+    def own_words(self, text: str) -> str:
+        """A text of the owner's in the language in use, as far as it is translated."""
+        own = self.translated.get(LANGUAGE.get(), {})
+        return own[text] if text in own else _(text) if text else ""
 
     def arm_number(self, arm: str) -> int:
         """The number of the arm with the owner's id."""
@@ -269,6 +283,7 @@ def _check(config: StudyConfig) -> None:
         )
     _check_people(config)
     _check_fairness(config)
+    config.translated  # noqa: B018 refuses what cannot be read
     if (config.world == "simulated") != bool(config.environment):
         raise StudyError("environment: a simulated world needs one, an observed world has none")
     if config.world == "simulated":
@@ -287,7 +302,7 @@ def fair_shares(config: StudyConfig) -> dict[str, float]:
     """The least share of the places of each group, from "North 30, South 20" in percent."""
     found: dict[str, float] = {}
     for part in filter(None, (part.strip() for part in config.fair_shares.split(","))):
-        name, _, percent = part.rstrip("% ").rpartition(" ")
+        name, _blank, percent = part.rstrip("% ").rpartition(" ")
         try:
             found[name.strip(" =:")] = float(percent) / 100
         except ValueError:

@@ -1,6 +1,6 @@
 """Help lists: the people listed each week, the reasons at that time, and the outcomes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Literal
@@ -16,6 +16,7 @@ from dopl_core.studies.model import event_bodies as bodies
 from dopl_core.studies.model.event_bodies import ListChanged, ListEntry
 from dopl_core.studies.model.event_kinds import body_of
 from dopl_core.studies.model.log_values import Epoch, Event, state_label
+from dopl_core.studies.model.owner_words import many_weeks, this_week
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.model.study_log import StudyLog
 from dopl_core.studies.operate.known_effects import (
@@ -29,6 +30,9 @@ from dopl_core.studies.replay.episode import in_line
 from dopl_core.studies.replay.known_states import last_seen, likely_states
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.study_reader import read_study
+from dopl_core.wording import _, format_number, ngettext
+
+OwnWords = Callable[[str], str]  # StudyConfig.own_words
 
 _KINDS = ("listed", "list_changed")
 
@@ -172,9 +176,9 @@ def read_lists(store: Store, study: str, last: int | None = None) -> list[WeekLi
     """
     with read_study(store, study) as reader:
         config, epochs = reader.next_config, reader.epochs
-        made = [seq for seq, _ in reader.standing("listed", bodies=False)][-(last or 0) :]
+        made = [seq for seq, _event in reader.standing("listed", bodies=False)][-(last or 0) :]
         found = reader.standing(*_KINDS, after=min(made, default=1) - 1)
-    return list(_week_lists(config, epochs, (event for _, event in found)))
+    return list(_week_lists(config, epochs, (event for _seq, event in found)))
 
 
 def _week_lists(
@@ -224,7 +228,7 @@ def _people(
     now = changes[-1].entries if changes else first
     taken_off = [
         structs.replace(known[arm], reserve=False)
-        for arm, (mark, _) in marks.items()
+        for arm, (mark, _why_changed) in marks.items()
         if mark == "off"
     ]
     acted = set(epoch.acted.tolist())
@@ -290,7 +294,7 @@ EVERY_LIST = (
 def every_list(log: StudyLog) -> Iterator[tuple[str | int | None, ...]]:
     """All lists of a study, and people helped without being listed; helped is empty until known."""
     config, epochs = log.coming, log.known_epochs
-    events = (event for _, event in log.standing if event.kind in _KINDS)
+    events = (event for _seq, event in log.standing if event.kind in _KINDS)
     made = {week.week: week for week in _week_lists(config, epochs, events)}
     for number, epoch in enumerate(epochs, start=1):
         known, week = epoch.next_states is not None, made.get(number)
@@ -308,49 +312,61 @@ def every_list(log: StudyLog) -> Iterator[tuple[str | int | None, ...]]:
                 yield number, arm, *marks, why_listed(one, week), int(one.reserve), *change
 
 
-def why_listed(one: Listed, week: WeekList) -> str:
-    """Why a person is on the list, and what was observed of help in their state by then."""
+def why_listed(one: Listed, week: WeekList, words: OwnWords = str) -> str:
+    """Why a person is on the list, and what was observed of help in their state by then.
+
+    words: the owner's words in the reader's language
+    """
     if one.changed:
-        how = "Put on" if one.changed == "on" else "Taken off"
-        return f"{how} the list by the owner{one.because and f': {one.because}'}"
+        how = _("Taken off the list by the owner")
+        if one.changed == "on":
+            how = _("Put on the list by the owner")
+        return f"{how}{one.because and f': {one.because}'}"
     if one.left_out:
-        return f"Chosen at random to wait this {week.word}, to measure the effect of help."
+        waits = _("Chosen at random to wait {this_week}, to measure the effect of help.")
+        return waits.format(this_week=this_week(week.word))
     if one.by_lot:
-        return "Chosen at random among people off the list, to measure the effect of help."
+        return _("Chosen at random among people off the list, to measure the effect of help.")
     known, state = one.known_effect, one.last_seen
     why = _why(one, known)
     if known is None or state is None:
         return why
-    seen = effect_text(known, state, Words(week.noun, week.word, week.states[-1]))
+    about = Words(week.noun, week.word, week.states[-1])
+    seen = effect_text(known, state, about, words(state))
     return f"{why} {seen}" if why else seen
 
 
 def _why(one: Listed, known: KnownEffect | None) -> str:
     """Why a person is on the list; "" where what was observed of help is the reason."""
     if one.reserve:
-        return "Next in line."
+        return _("Next in line.")
     if one.badly_off:
-        return "Among the worst off; tie broken at random." if one.equal else "Among the worst off."
+        tied = _("Among the worst off; tie broken at random.")
+        return tied if one.equal else _("Among the worst off.")
     if one.equal:
-        return "Tied with people off the list; chosen at random."
+        return _("Tied with people off the list; chosen at random.")
     if known is not None and known.in_favour:
         return ""
-    return "The effect of help is not known yet; listed to find out."
+    return _("The effect of help is not known yet; listed to find out.")
 
 
 def short_list_text(week: WeekList) -> str:
     """Why a list is shorter than the budget; "" if it is not."""
     if not week.empty_places:
         return ""
-    many = "1 place is" if week.empty_places == 1 else f"{week.empty_places} places are"
-    return f"{many} empty: by your rules nobody else may be helped this {week.word}."
+    empty = ngettext(
+        "{count} place is empty: by your rules nobody else may be helped {this_week}.",
+        "{count} places are empty: by your rules nobody else may be helped {this_week}.",
+        week.empty_places,
+    )
+    return empty.format(count=format_number(week.empty_places), this_week=this_week(week.word))
 
 
-def state_words(one: Listed, word: str = "week") -> str:
+def state_words(one: Listed, word: str = "week", words: OwnWords = str) -> str:
     """The state of a person when the list was made, or when it was last known."""
     if one.state is not None:
-        return one.state
+        return words(one.state)
     if one.last_seen is None:
-        return "Unknown (never seen)"
-    ago = f"{one.weeks_ago} {word}" + ("" if one.weeks_ago == 1 else "s")
-    return f"Unknown (last seen {one.last_seen}, {ago} ago)"
+        return _("Unknown (never seen)")
+    unknown = _("Unknown (last seen {state}, {time} ago)")
+    return unknown.format(state=words(one.last_seen), time=many_weeks(word, one.weeks_ago))

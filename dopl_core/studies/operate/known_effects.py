@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import ACT, WAIT, IntArray
-from dopl_core.studies.model.plurals import plural
+from dopl_core.studies.model.owner_words import people_first, the_next_week
+from dopl_core.wording import _, format_number, format_percent, ngettext
 
 
 class KnownEffect(NamedTuple):
@@ -60,25 +61,52 @@ class Words(NamedTuple):
     best: str
 
 
-def effect_text(known: KnownEffect, state: str, words: Words) -> str:
-    """What was seen of help in a state: shares with their base, or that nobody was seen."""
-    times = []
-    if known.seen_with_help:
-        times.append(_share(known.better_with_help, known.seen_with_help, "with help"))
-    if known.seen_without:
-        times.append(_share(known.better_without, known.seen_without, "without help"))
-    if not times:
-        return f'Nobody in "{state}" has been seen with or without help yet.'
-    then = "still there" if state == words.best else "better off"
-    nouns = plural(words.noun)
-    nouns = nouns[:1].upper() + nouns[1:]
-    text = f'{nouns} in "{state}" were {then} the next {words.week} {" and ".join(times)}.'
-    if known.seen_both_ways:
-        return text
-    missing = "without" if known.seen_with_help else "with"
-    return f'{text} Nobody in "{state}" has been seen {missing} help yet.'
+def effect_text(known: KnownEffect, state: str, words: Words, name: str = "") -> str:
+    """What was seen of help in a state: shares with their base, or that nobody was seen.
+
+    name: of the state in the reader's language, if it is another one
+    """
+    is_best, state = state == words.best, name or state
+    if not known.seen_with_help and not known.seen_without:
+        nobody = _('Nobody in "{state}" has been seen with or without help yet.')
+        return nobody.format(state=state)
+    with_help, without = _shares(known)
+    shares, missing = _("{with_help} and {without}"), ""
+    if not known.seen_without:
+        shares = with_help
+        missing = _('Nobody in "{state}" has been seen without help yet.')
+    elif not known.seen_with_help:
+        shares = without
+        missing = _('Nobody in "{state}" has been seen with help yet.')
+    text = _('{people} in "{state}" were better off {the_next_week} {shares}.')
+    if is_best:
+        text = _('{people} in "{state}" were still there {the_next_week} {shares}.')
+    return f"{text} {missing}".strip().format(
+        state=state,
+        people=people_first(words.noun),
+        the_next_week=the_next_week(words.week),
+        shares=shares.format(with_help=with_help, without=without),
+    )
 
 
-def _share(better: int, seen: int, how: str) -> str:
-    times = "time" if seen == 1 else "times"
-    return f"{better:,} of {seen:,} {times} {how} ({100 * better / seen:.0f} %)"
+def _shares(known: KnownEffect) -> tuple[str, str]:
+    """How often people were better off with help, and without."""
+    with_help = ngettext(
+        "{better} of {seen} time with help ({share})",
+        "{better} of {seen} times with help ({share})",
+        known.seen_with_help,
+    )
+    without = ngettext(
+        "{better} of {seen} time without help ({share})",
+        "{better} of {seen} times without help ({share})",
+        known.seen_without,
+    )
+    return (
+        _share(with_help, known.better_with_help, known.seen_with_help),
+        _share(without, known.better_without, known.seen_without),
+    )
+
+
+def _share(words: str, better: int, seen: int) -> str:
+    share = format_percent(better / max(1, seen))
+    return words.format(better=format_number(better), seen=format_number(seen), share=share)

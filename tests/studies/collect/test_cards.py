@@ -34,7 +34,7 @@ def test_lists_of_numbers_become_charts_and_other_columns_facts():
     )
     assert evidence.facts == (Fact("Age", "54"), Fact("Note", ""))
     assert [chart.caption for chart in evidence.charts] == ["Hours", "Steps"]
-    assert cards.describe_chart(evidence.charts[0]) == "3 values: 5.5, –, 7"
+    assert cards.describe_chart(evidence.charts[0]) == "3 values: 5.5, –, 7."
     assert evidence.charts[1].values == (1.0, 2.0, 3.0)
 
 
@@ -108,7 +108,7 @@ def test_the_html_of_a_chart_contains_no_text_of_the_roster():
 def test_a_chart_is_described_in_words():
     chart = demo_evidence("cpap", CPAP, 2).charts[0]
     assert cards.describe_chart(chart).startswith("7 values in h: ")
-    assert cards.describe_chart(chart).endswith("7 of them reach 4 h")
+    assert cards.describe_chart(chart).endswith("7 of them reach 4 h.")
     assert f'aria-label="{cards.describe_chart(chart)}"' in cards.chart_html(chart)
 
 

@@ -35,7 +35,7 @@ def test_a_person_with_the_name_of_a_participant_is_refused(store: Store) -> Non
 @pytest.mark.parametrize("participant", ["x" * 101, "a b", " a", "a\n", "ä", "{id}"])
 def test_ids_that_cannot_be_told_apart_are_refused(sqlite_store: Store, participant: str) -> None:
     study = studies.create_study(sqlite_store, cpap())
-    with pytest.raises(StudyError, match="the participant id"):
+    with pytest.raises(StudyError, match="The participant id"):
         studies.next_duel(sqlite_store, study, "Panel", participant)
     assert studies.get_study(sqlite_store, study).annotators == 0
 

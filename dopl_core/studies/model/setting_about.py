@@ -1,0 +1,39 @@
+"""What people are told of a setting, and the sections and times that a setting may name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+World = Literal["simulated", "observed"]
+Section = Literal["words", "list", "rules", "cards", "more"]
+Changes = Literal[
+    "never", "at once", "from the next list on", "in observed worlds, from the next list on"
+]
+
+SECTIONS: dict[Section, str] = {
+    "words": "What annotators read",
+    "list": "The list",
+    "rules": "Your rules",
+    "cards": "What annotators see",
+    "more": "More choices",
+}
+
+
+@dataclass(frozen=True)
+class About:
+    """What people are told of a setting, and where it is offered.
+
+    section: of the New study form and the Settings tab;  changes: when it may change
+    world: the only world for which it is offered, None for both
+    offered: the value that the form and `dopl new` begin with, None for the default
+    lines: of a text on pages;  choices: value -> its name on pages
+    """
+
+    section: Section
+    label: str
+    help: str
+    changes: Changes = "from the next list on"
+    world: World | None = None
+    offered: Any = None
+    lines: int = 1
+    choices: Mapping[str, str] | None = None

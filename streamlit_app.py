@@ -13,7 +13,7 @@ from pages.shared.backend import planner, store
 from pages.shared.errors import with_database
 from pages.shared.guards import visitor
 from pages.shared.heap import share_one_heap
-from pages.shared.languages import choose_language, declare_language
+from pages.shared.languages import prepare_language
 from pages.shared.middleware import AccessControl
 from pages.shared.sign_in_settings import check_sign_in
 from pages.shared.visitors import has_role
@@ -28,18 +28,10 @@ app = st.App(__file__, middleware=[Middleware(AccessControl)])  # served by `str
 
 
 def navigation() -> None:
-    """Prepare the page, and run it in the language of this visit."""
+    """Choose and run the page of this visit."""
     st.set_page_config(page_title="DOPL", page_icon=str(PAGES / "icon.svg"), layout="wide")
     st.html(PAGES / "style.css")
-    choose_language()
-    try:
-        _run_page()
-    finally:
-        declare_language()
-
-
-def _run_page() -> None:
-    """Choose and run the page of this visit."""
+    prepare_language()
     home = _page("home.py", "Home", "home", default=True)
     annotate = _page("annotate/page.py", "Annotate", "balance")
     studies = _page("studies/page.py", "Studies", "groups")

@@ -195,7 +195,7 @@ def show_consent(session: Session, asked: Consent) -> None:
     if asked.again:
         st.markdown(_("The text that you agreed to has changed. Please read it again."))
     with st.container(border=True, key="consent"):
-        st.text(session.config.own_words(asked.text))
+        st.text(asked.text)
     with st.container(horizontal=True):
         session.button(_("I agree"), "agree", agree, asked, type="primary")
         session.button(_("I do not agree"), "decline", open_view, "declined")

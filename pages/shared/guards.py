@@ -16,11 +16,11 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import ALL_STUDIES, NOBODY, Actor, Role, Store, access
-from dopl_core.wording import SOURCE, _, gettext_noop, speak
+from dopl_core.wording import _, gettext_noop
 from pages.shared import backend
 from pages.shared.account import door_title, offer_sign_in
 from pages.shared.browser_cookie import IDS, browser_token
-from pages.shared.languages import choose_language
+from pages.shared.languages import choose_language, use_english
 from pages.shared.visitors import has_role, request_actor
 
 Check = Callable[[], bool]
@@ -119,7 +119,7 @@ def owner_only() -> None:
     choose_language()
     if "owner" not in visitor().roles_in(ALL_STUDIES):
         turn_away_unknown()
-    speak(SOURCE)  # the owner's pages are English
+    use_english()
 
 
 def only(*roles: Role) -> None:
@@ -127,7 +127,7 @@ def only(*roles: Role) -> None:
     choose_language()
     if not has_role(visitor(), *roles):
         turn_away_unknown()
-    speak(SOURCE)
+    use_english()
 
 
 def team_fragment(study: str) -> None:

@@ -103,14 +103,17 @@ def test_nothing_comes_from_the_checkout(installed):
     assert said[2] == str(installed.folder / "home/.local/share/dopl")
 
 
-def test_the_guides_travel_in_the_wheel(installed):
-    [guides] = (installed.folder / "venv").glob(
-        "lib/python*/site-packages/dopl_core/app/data/guides"
+@pytest.mark.parametrize(
+    ("folder", "file"), [("guides", "owner.md"), ("locale", "hi/LC_MESSAGES/dopl.po")]
+)
+def test_guides_and_languages_travel_in_the_wheel(installed, folder, file):
+    [found] = (installed.folder / "venv").glob(
+        f"lib/python*/site-packages/dopl_core/app/data/{folder}"
     )
-    source = ROOT / "data" / "guides"
+    source = ROOT / "data" / folder
     files = {path.relative_to(source) for path in source.rglob("*") if path.is_file()}
-    assert {path.relative_to(guides) for path in guides.rglob("*") if path.is_file()} == files
-    assert (guides / "owner.md").read_bytes() == (source / "owner.md").read_bytes()
+    assert {path.relative_to(found) for path in found.rglob("*") if path.is_file()} == files
+    assert (found / file).read_bytes() == (source / file).read_bytes()
 
 
 def test_it_simulates(installed):

@@ -52,8 +52,9 @@ def next_duel(
         if tx.row.status == "paused":
             return _waiting(tx, person, "paused")
         if person.must_agree:
-            text, version = tx.next_config.consent, tx.next_config.consent_version
-            return Consent(text, version, person.consented is not None)
+            config = tx.next_config
+            text = config.own_words(config.consent)
+            return Consent(text, config.consent_version, person.consented is not None)
         latest = tx.now + int(1000 * tx.config.lease_seconds)
         release(tx, queries.OVERDUE, study=study, now=tx.now, latest=latest)
         for find in (_open, _practice, _repeat, _gold, _queued):

@@ -67,13 +67,19 @@ def gettext_noop(sentence: str) -> str:
 
 def format_number(value: float) -> str:
     """A number as the language writes it: 1,234 or 1.234; with one decimal at most, below 10."""
-    from babel.numbers import format_decimal
-
     if math.isnan(value):
         return "–"
     code = LANGUAGE.get()
     shown = round(value, 1 if abs(value) < 10 else 0)
-    return format_decimal(shown, locale=_BRITISH if code == SOURCE else code)
+    return _formatter()(shown, locale=_BRITISH if code == SOURCE else code)
+
+
+@functools.cache
+def _formatter() -> Callable[..., str]:
+    """Babel's formatter of numbers. It remembers what it wrote: a card has dozens of numbers."""
+    from babel.numbers import format_decimal
+
+    return functools.lru_cache(maxsize=4_096)(format_decimal)
 
 
 def format_percent(share: float) -> str:

@@ -145,8 +145,8 @@ def test_the_first_language_that_has_a_catalogue_is_chosen(wanted, code) -> None
     ("code", "number", "share", "day"),
     [
         ("en", "12,345", "8 %", "1 February 2026"),
-        ("de", "12.345", "8 %", "1. Februar 2026"),
-        ("fr", "12\u202f345", "8 %", "1 février 2026"),
+        ("de", "12.345", "8\u00a0%", "1. Februar 2026"),
+        ("fr", "12\u202f345", "8\u00a0%", "1 février 2026"),
         ("hi", "12,345", "8%", "1 फ़रवरी 2026"),
     ],
 )

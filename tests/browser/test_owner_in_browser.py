@@ -325,7 +325,7 @@ def check_sheet(page: Page, browser, names: list[str]) -> None:
     expect(paper.locator("tbody").first.locator("tr")).to_have_count(len(names))
     for name in names:
         expect(paper.get_by_text(name)).to_be_visible()
-    assert re.search(r"list of \d+ \w+ \d{4}", paper.locator("body").inner_text())
+    assert re.search(r"List of \d+ \w+ \d{4}", paper.locator("body").inner_text())
     assert paper.locator("tbody b, script, img").count() == 0
     assert paper.pdf()[:5] == b"%PDF-"
     paper.context.close()

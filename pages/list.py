@@ -12,9 +12,9 @@ from pages.shared.markdown import plain
 from pages.studies import list_tab
 from pages.studies.print_sheet import print_button
 
+choose_language()
 chosen = reader_only()
 if chosen is None:
-    choose_language()
     st.title(_("Lists"), anchor=False)
     for one in studies.list_studies(store()):
         if may(one.id, "owner", "coordinator", "reader") and st.button(

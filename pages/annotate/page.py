@@ -14,7 +14,7 @@ from pages.shared.backend import planner
 from pages.shared.duel_cards import open_duels, trial
 from pages.shared.errors import show, show_errors, show_last_error
 from pages.shared.guards import ALL_STUDIES, Seat, may, seat, store
-from pages.shared.languages import choose_language, show_language_switch
+from pages.shared.languages import choose_language, show_language_switch, use_english
 from pages.shared.markdown import plain
 
 KEYS = Path(__file__).parent / "keys.js"
@@ -22,8 +22,8 @@ KEYS = Path(__file__).parent / "keys.js"
 
 def choose_study() -> None:
     """An owner, or an annotator who signed in, chooses a study."""
-    if not may(ALL_STUDIES, "owner"):
-        choose_language()
+    if may(ALL_STUDIES, "owner"):
+        use_english()
     st.title(_("Annotate"), anchor=False)
     found = studies.list_studies(store())
     running = [s for s in found if s.status == "running" and may(s.id, "owner", "annotator")]

@@ -123,11 +123,15 @@ def owner_only() -> None:
 
 
 def only(*roles: Role) -> None:
-    """A page's guard: people with one of these roles in any study pass."""
+    """A page's guard: people with one of these roles in any study pass. The page is English."""
     choose_language()
+    _let_in(*roles)
+    use_english()
+
+
+def _let_in(*roles: Role) -> None:
     if not has_role(visitor(), *roles):
         turn_away_unknown()
-    use_english()
 
 
 def team_fragment(study: str) -> None:
@@ -168,7 +172,7 @@ def seat() -> Seat | None:
     choose_language()
     token, given = st.query_params.get("invite"), participant()
     if token is None:
-        only("owner", "annotator")
+        _let_in("owner", "annotator")
         study = st.query_params.get("study")
         return _members_seat(study) if study else None
     if st.session_state.get("withdrawn"):
@@ -231,10 +235,9 @@ def reader_only() -> str | None:
 
     None if somebody who signed in has yet to choose a study.
     """
-    choose_language()
     token = st.query_params.get("read")
     if token is None:
-        only("owner", "coordinator", "reader")
+        _let_in("owner", "coordinator", "reader")
         return st.query_params.get("study")
     reader = access.find_invite(backend.store(), token, "list")
     if reader is None:

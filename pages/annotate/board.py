@@ -165,31 +165,26 @@ def show_duel(session: Session, ask: Ask) -> None:
         ask.epoch,
         photos_of=(session.seat.store, session.study),
     )
+    number = memory.button_set
     with st.container(key="bar"):
         with st.container(horizontal=True, key=f"choices-{ask.impression}"):
             for which, side in (("left", ask.left), ("right", ask.right)):
-                label, key = plain(name_on_card(session.config, side)), memory.button_set
+                label = plain(name_on_card(session.config, side))
                 look = {"shortcut": which.capitalize(), "type": "primary", "width": "stretch"}
-                session.button(label, f"{which}-{key}", choose, ask, which, **look)
+                session.button(label, f"{which}-{number}", choose, ask, which, **look)
         with st.container(horizontal=True, horizontal_alignment="center", key="others"):
-            _show_others(session, ask)
+            session.button(_("Can't tell"), f"skip-{number}", choose, ask, "skip", shortcut="S")
+            if session.config.ties_allowed:
+                session.button(_("Equal"), f"tie-{number}", choose, ask, "tie", shortcut="T")
+            if ask.can_undo:
+                session.button(_("Undo"), f"undo-{number}", undo, ask.impression, shortcut="U")
+            if practice:
+                session.button(_("Skip practice"), "skip-practice", skip_practice)
         with st.container(key="note"):
             st.text(memory.note or " ")
         if not practice:
             _show_progress(session.config, ask)
         clock(key=CLOCK)
-
-
-def _show_others(session: Session, ask: Ask) -> None:
-    """All that can be done with a comparison, except choosing a side."""
-    number = session.memory.button_set
-    session.button(_("Can't tell"), f"skip-{number}", choose, ask, "skip", shortcut="S")
-    if session.config.ties_allowed:
-        session.button(_("Equal"), f"tie-{number}", choose, ask, "tie", shortcut="T")
-    if ask.can_undo:
-        session.button(_("Undo"), f"undo-{number}", undo, ask.impression, shortcut="U")
-    if ask.purpose == "practice":
-        session.button(_("Skip practice"), "skip-practice", skip_practice)
 
 
 def show_more(session: Session) -> None:

@@ -42,6 +42,8 @@ KEYS = gettext_noop("On a keyboard: ← and → choose a card, S is *can't tell*
 KEYS_WITH_TIES = gettext_noop(
     "On a keyboard: ← and → choose a card, S is *can't tell*, T is *equal*, U is *undo*."
 )
+STAY = gettext_noop("My answers stay, without my name")
+NO_LONGER_COUNT = gettext_noop("My answers no longer count")
 NO_CODE = gettext_noop(
     "You gave {own} of {quota} answers, so there is no completion code yet. Your answers are "
     "saved. If no more comparisons come, send the panel your participant id."
@@ -291,15 +293,16 @@ def show_withdraw(session: Session) -> None:
             "undone. You need not give a reason."
         )
     )
-    choices = (_("My answers stay, without my name"), _("My answers no longer count"))
-    st.radio(_("What happens with your answers?"), choices, key="withdraw-answers")
+    asked = _("What happens with your answers?")
+    names = {choice: _(choice) for choice in (STAY, NO_LONGER_COUNT)}
+    st.radio(asked, list(names), format_func=names.__getitem__, key="withdraw-answers")
     with st.container(horizontal=True):
-        session.button(_("Withdraw now"), "withdraw", withdraw, choices[1])
+        session.button(_("Withdraw now"), "withdraw", withdraw)
         session.button(_("Back"), "back", go_on, type="primary")
 
 
-def withdraw(session: Session, not_counted: str) -> None:
-    answers = st.session_state.get("withdraw-answers") == not_counted
+def withdraw(session: Session) -> None:
+    answers = st.session_state.get("withdraw-answers") == NO_LONGER_COUNT
     studies.withdraw(session.seat.store, session.study, session.annotator, answers=answers)
     st.session_state.withdrawn = True
 

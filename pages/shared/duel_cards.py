@@ -47,7 +47,11 @@ def show_pair(
     with st.container(key=f"pair-{key}"):
         for which, side, evidence in sides:
             with st.container(border=True, key=f"{key}-{which}{kinds}"):
-                _show_head(config, side, *shown)
+                st.text(name_on_card(config, side))
+                if shown[0]:
+                    st.text(side.state)
+                if shown[1]:
+                    st.text(side.description or " ")
                 if any_photo:
                     _show_photo(evidence)
                 _show_evidence(evidence, f"{which}-{key}")
@@ -75,14 +79,6 @@ def name_on_card(config: studies.StudyConfig, side: studies.Side) -> str:
     """The name on a card, with the id if the owner wants it or if names repeat."""
     named = f"{side.label} ({side.arm})"
     return named if config.show_id and not side.label.endswith(f"({side.arm})") else side.label
-
-
-def _show_head(config: studies.StudyConfig, side: studies.Side, state: bool, words: bool) -> None:
-    st.text(name_on_card(config, side))
-    if state:
-        st.text(side.state)
-    if words:
-        st.text(side.description or " ")
 
 
 def _show_photo(evidence: cards.Evidence) -> None:

@@ -259,7 +259,7 @@ def test_coming_back_after_weeks_says_which_week_it_is(visit, store):
         studies.observe(store, study, dict.fromkeys(studies.present_states(store, study), "Low"))
         studies.advance(store, study)
     app = visit("annotate", invite=access.invite(store, study, "Ann"))
-    assert "This is week 3." in words(app).replace("\\", "")
+    assert "Week 3." in words(app).replace("\\", "")
     assert "first list" not in words(app)
 
 

@@ -111,3 +111,34 @@ def test_the_owners_pages_stay_english(visit, store, browser, router):
     home = router.run()
     [script] = [one.value for one in home.get("html") if "documentElement" in str(one.value)]
     assert "lang = 'en'" in script
+
+
+def test_the_consent_text_is_translated_from_the_moment_it_holds(visit, store, browser):
+    browser("de")
+    study = make(store)
+    texts = "[de]\nconsent = Wir speichern Ihre Antworten."
+    studies.change_settings(store, study, consent="We keep your answers.", translations=texts)
+    app = begin(visit, store, study)
+    assert "Bevor Sie beginnen" in words(app)
+    assert "Wir speichern Ihre Antworten." in [one.value for one in app.text]
+    press(app, "decline")
+    assert "speichern nicht, dass Sie abgelehnt haben" in words(app)
+    press(app, "go-on")
+    press(app, "agree")
+    version = studies.coming_config(store, study).consent_version
+    assert [one.version for one in studies.consents(store, study).itertuples()] == [version]
+
+
+def test_an_annotator_withdraws_in_their_language(visit, store, browser):
+    browser("de")
+    study = make(store)
+    app = begin(visit, store, study)
+    press(app, "left-")
+    press(app, "to-own")
+    press(app, "to-withdraw")
+    assert "endgültig gelöscht" in words(app)
+    assert "Meine Antworten zählen nicht mehr" in app.radio(key="withdraw-answers").options
+    app.radio(key="withdraw-answers").set_value("My answers no longer count").run()
+    app.button(key="withdraw").click().run()
+    assert [one.value for one in app.title] == ["Sie sind zurückgetreten"]
+    assert studies.excluded_annotators(store, study) == ["erased-annotator-1"]

@@ -39,7 +39,10 @@ def cut_network(server):
 
 
 def requests_away(context):
-    """The addresses on other computers that pages of this browser ask for from now on."""
+    """The addresses on other computers that our pages in this browser ask for from now on.
+
+    Pages of the provider that people sign in at are not ours: they are below /oauth2/.
+    """
     away = []
 
     def look(asked):
@@ -48,7 +51,11 @@ def requests_away(context):
         if web and there.hostname not in ("localhost", "127.0.0.1"):
             away.append(asked.url)
 
-    context.on("request", look)
+    def look_at_ours(request):
+        if not urlsplit(request.frame.url).path.startswith("/oauth2/"):
+            look(request)
+
+    context.on("request", look_at_ours)
     context.on("page", lambda page: page.on("websocket", look))
     return away
 

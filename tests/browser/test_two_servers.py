@@ -70,8 +70,13 @@ class Annotator:
 
     async def _visit(self) -> None:
         cookie = {"Cookie": f"dopl_seat={self.seat}"}
+        patience = {"open_timeout": 60, "ping_timeout": 60}  # a busy machine is no broken server
         async with websockets.connect(
-            self.address, subprotocols=["streamlit"], max_size=None, additional_headers=cookie
+            self.address,
+            subprotocols=["streamlit"],
+            max_size=None,
+            additional_headers=cookie,
+            **patience,
         ) as self.socket:
             self.page = self.fragment = ""
             self.own = self.clicked = self.impression = None

@@ -100,6 +100,9 @@ def eventful(store: Store, clock: Clock) -> str:
             studies.observe(store, study, said, {"p1": {"hours": f"{week}"}}, helped=["p1", "p4"])
         studies.advance(store, study)
     play(store, study, 3, clock=clock, people=("Ann", "Eve"))
+    studies.erase_annotator(store, study, "Di")
+    studies.change_settings(store, study, consent="We keep your answers.")
+    studies.agree(store, study, "Eve", studies.coming_config(store, study).consent_version)
     studies.close_study(store, study)
     studies.reopen_study(store, study)
     return study
@@ -115,6 +118,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
             "dopl_core.studies.operate.lifecycle.secrets.token_hex", lambda size: "0" * 2 * size
         )
         patch.setattr("dopl_core.studies.replay.episode.perf_counter", lambda: 0.0)
+        patch.setattr("dopl_core.studies.store.transaction.os.urandom", random.Random(0).randbytes)
         made = [make(store, clock) for make in (eventful, simulated, sitting)]
     kinds = {event.kind for event in read_events(files(studies.export_bundle(store, made[0])))}
     assert KINDS.keys() == kinds

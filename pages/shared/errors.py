@@ -50,7 +50,7 @@ def show_errors(stop: bool = False, but: type[Exception] | tuple[()] = ()) -> It
 def with_database() -> Iterator[None]:
     """Say that the database is down, and draw the page as soon as it is back.
 
-    What the gate refuses, and no page expected, is said too.
+    A refusal by the gate that no page expected is shown as a sentence, too.
     """
     try:
         yield

@@ -76,7 +76,7 @@ def session_token(headers: Mapping[str, str]) -> str:
 
 
 def request_actor(headers: Mapping[str, str], peer: str | None) -> Actor:
-    """Who makes a request: an owner on this computer, whoever has the session, or nobody.
+    """Who makes a request: an owner on this computer, the person with the session, or nobody.
 
     peer: the address that it comes from, None on this computer
     """

@@ -1,4 +1,4 @@
-"""What is said about the reliability of answers, on Insights and by `dopl enough`."""
+"""Texts about the reliability of answers, for Insights and `dopl enough`."""
 
 import math
 

@@ -28,7 +28,7 @@ class Due:
 def due(store: Store, study: str) -> list[Due]:
     """One row for each colleague with a valid link, in the order of their links.
 
-    The missing answers of the round go one by one to whoever has given the fewest, up to the quota.
+    The missing answers of the round go one by one to the person with the fewest, up to the quota.
     Nobody is asked while the study is paused, closed, or waits for a plan or a report. Links of
     panels are left out: their participants have no names.
     """

@@ -124,9 +124,9 @@ def _check_empty(url: str | None) -> None:
                 found = connection.execute(count).scalar_one()
         if found:
             raise StoreError(
-                f"{store.name}: it has {found} studies, and nothing was changed. Stop dopl. Then "
-                "restore into another database: set DOPL_DATABASE_URL to an empty one, or move "
-                "this one away"
+                f"{store.name}: not empty (studies: {found}), and nothing was changed. Stop dopl. "
+                "Then restore into another database: set DOPL_DATABASE_URL to an empty one, or "
+                "move this one away"
             )
     finally:
         store.close()

@@ -18,7 +18,7 @@ from dopl_core.studies.model.event_kinds import TRUST
 from dopl_core.studies.model.log_values import Impression
 from dopl_core.studies.model.study_log import StudyLog
 
-MIN_ANSWERS = 30  # with fewer, nothing is said
+MIN_ANSWERS = 30  # with fewer, no figure is given
 MIN_DUELS = 3  # of an item: with fewer, there is often no fit
 MIN_COMPARISONS = 10  # of each person, on average: with fewer, reliability is often overstated
 

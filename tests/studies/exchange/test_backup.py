@@ -144,7 +144,9 @@ def test_a_database_with_studies_is_not_restored_over(
     study = lived(store)
     studies.back_up(tmp_path / "one.backup", url)
     one_answer(store, studies.create_study(store, cpap()), "Ann")
-    with pytest.raises(StoreError, match=r"it has 2 studies, and nothing was changed\. Stop dopl"):
+    with pytest.raises(
+        StoreError, match=r"not empty \(studies: 2\), and nothing was changed\. Stop dopl"
+    ):
         studies.restore(tmp_path / "one.backup", url)
     assert studies.get_study(store, study).answers == 3
 

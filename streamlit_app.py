@@ -9,6 +9,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dopl_core.studies import ALL_STUDIES
+from dopl_core.wording import _
 from pages.shared.backend import planner, store
 from pages.shared.errors import with_database
 from pages.shared.guards import visitor
@@ -55,17 +56,23 @@ def navigation() -> None:
             everything = [home, annotate, studies, insights, simulate, audit, guides]
             everything += [account] * (actor.came_by != "local")
             page = st.navigation(everything, position="top")
-        else:
-            runs = has_role(actor, "owner", "coordinator")
-            own = [home, *[studies, insights, guides] * runs]
+        elif has_role(actor, "owner", "coordinator"):
+            own = [home, studies, insights, guides]
             own += [annotate] * has_role(actor, "owner", "annotator")
             own += [reader] * has_role(actor, "reader") + [audit] * has_role(actor, "owner")
             page = st.navigation([*own, account], position="top")
+        else:  # annotators and readers see pages in their language
+            annotate = _page("annotate/page.py", _("Annotate"), "balance")
+            reader = _page("list.py", _("List"), "list")
+            account = _page("account.py", _("Account"), "person")
+            own = [annotate] * has_role(actor, "annotator") + [reader] * has_role(actor, "reader")
+            home = _page("home.py", _("Home"), "home", default=True)
+            page = st.navigation([home, *own, account], position="top")
         page.run()
 
 
 def _page(file: str, title: str, icon: str, default: bool = False) -> StreamlitPage:
-    address = None if default else title.lower()
+    address = None if default else file.split("/")[0].removesuffix(".py")
     icon = f":material/{icon}:"
     return st.Page(PAGES / file, title=title, icon=icon, url_path=address, default=default)
 

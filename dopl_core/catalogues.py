@@ -30,7 +30,8 @@ def collect(code: str) -> Catalog:
     header = _HEADER.format(language=language, code=code)
     found = Catalog(code, project="DOPL", version="1", header_comment=header, fuzzy=False)
     package = Path(__file__).resolve().parent
-    for file in sorted({*(ROOT / "pages").rglob("*.py"), *package.rglob("*.py")}):
+    app = [*ROOT.glob("streamlit_app.py"), *(ROOT / "pages").rglob("*.py")]
+    for file in sorted({*app, *package.rglob("*.py")}):
         base = ROOT if file.is_relative_to(ROOT) else package.parent
         place = (file.relative_to(base).as_posix(), 0)
         for _line, sentence, notes, _context in extract_from_file("python", file, MARKS):

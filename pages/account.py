@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from dopl_core.wording import _
 from pages.shared.account import sign_out
 from pages.shared.errors import show_errors
 from pages.shared.guards import only, visitor
@@ -9,14 +10,14 @@ from pages.shared.markdown import plain
 
 only("owner", "coordinator", "reader", "annotator")
 
-st.title("Account", anchor=False)
+st.title(_("Account"), anchor=False)
 actor = visitor()
 if actor.came_by == "local":
-    st.markdown("You are the owner because you use the app on its own computer.")
+    st.markdown(_("You are the owner because you use the app on its own computer."))
     st.stop()
 
-st.markdown(f"You are signed in as **{plain(actor.name)}**.")
-st.markdown("Signing out ends all tabs of this browser. Do it before somebody else uses it.")
-if st.button("Sign out", type="primary", key="sign-out"):
+st.markdown(_("You are signed in as **{name}**.").format(name=plain(actor.name)))
+st.markdown(_("Signing out ends all tabs of this browser. Do it before somebody else uses it."))
+if st.button(_("Sign out"), type="primary", key="sign-out"):
     with show_errors():
         sign_out()

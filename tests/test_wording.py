@@ -19,7 +19,14 @@ LANGUAGES = ("ar", *COMPLETE)
 # What annotators and readers of a list see. The functions below are for owners only.
 PAGES = (
     *("annotate/board.py", "annotate/page.py", "annotate/side_views.py", "list.py"),
-    *("shared/duel_cards.py", "shared/errors.py", "shared/guards.py", "shared/languages.py"),
+    *(
+        "account.py",
+        "shared/account.py",
+        "shared/duel_cards.py",
+        "shared/errors.py",
+        "shared/guards.py",
+        "shared/languages.py",
+    ),
     *("studies/list_tab.py", "studies/list_table.py", "studies/print_sheet.py"),
 )
 FOR_OWNERS = {"choose_study", "show_learnt", "show", "why", "pick_person", "change", "downloads"}

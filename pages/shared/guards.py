@@ -123,10 +123,14 @@ def owner_only() -> None:
 
 
 def only(*roles: Role) -> None:
-    """A page's guard: people with one of these roles in any study pass. The page is English."""
+    """A page's guard: people with one of these roles in any study pass.
+
+    The page is English for those who run a study, as their other pages are.
+    """
     choose_language()
     _let_in(*roles)
-    use_english()
+    if has_role(_acting.get(), "owner", "coordinator"):
+        use_english()
 
 
 def _let_in(*roles: Role) -> None:

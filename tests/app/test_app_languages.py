@@ -142,3 +142,14 @@ def test_an_annotator_withdraws_in_their_language(visit, store, browser):
     app.button(key="withdraw").click().run()
     assert [one.value for one in app.title] == ["Sie sind zurückgetreten"]
     assert studies.excluded_annotators(store, study) == ["erased-annotator-1"]
+
+
+@pytest.mark.parametrize(("role", "title"), [("reader", "Konto"), ("coordinator", "Account")])
+def test_the_account_is_german_for_readers_and_english_for_those_who_run_a_study(
+    visit, store, browser, come_in, role, title
+):
+    browser("de")
+    name = "ann@clinic.example"
+    studies.add_member(store, make(store), name, role)
+    come_in(access.begin_member_session(store, name, {"email": name}, "clinic.example"))
+    assert visit("account").title[0].value == title

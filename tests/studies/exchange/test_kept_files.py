@@ -11,8 +11,8 @@ paper: CPAP with the paper's confidence, and practice
 
 The database has an owner's key and session, and links.
 
-maths7_clinic.zip: ordered states, columns and places by lot, with plans of version 7 of the maths;
-    a first sitting, a report that was undone, one that was corrected
+maths7_clinic.zip, maths8_clinic.zip: ordered states, columns and places by lot, with plans of
+    versions 7 and 8 of the maths; a first sitting, a report that was undone, one that was corrected
 """
 
 import io
@@ -100,12 +100,13 @@ def test_a_bundle_of_every_version_is_imported_replays_and_goes_on(
     assert blobs.digest(studies.replay_bundle(now).state()) == digest(store, study)
 
 
-def test_a_study_planned_with_version_7_of_the_maths_is_imported_replays_and_goes_on(
-    sqlite_store: Store, clock: Clock
+@pytest.mark.parametrize("maths", [7, 8])
+def test_a_study_planned_with_this_version_of_the_maths_is_imported_replays_and_goes_on(
+    sqlite_store: Store, clock: Clock, maths: int
 ) -> None:
-    kept = KEPT / "maths7_clinic.zip"
+    kept = KEPT / f"maths{maths}_clinic.zip"
     log = bundle.read(kept)
-    assert {body_of(event).maths for event in log.events if event.kind == "planned"} == {7}
+    assert {body_of(event).maths for event in log.events if event.kind == "planned"} == {maths}
     study = studies.import_bundle(sqlite_store, kept)
     assert digest(sqlite_store, study) == blobs.digest(studies.replay_bundle(kept).state())
     clock.wait(10**7)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
@@ -44,15 +44,15 @@ def scale_separation(winners: ArrayLike, losers: ArrayLike, n_items: int) -> flo
     errors come from the diagonal of the Fisher information. Items without duels are left out. 0
     where all strengths are equal; NaN where duels are so few that no strengths give these scores.
     """
-    wins = _wins(np.asarray(winners, dtype=int), np.asarray(losers, dtype=int), n_items)
-    if (wins + wins.T).any(axis=1).sum() < 2:
+    duels = _duels(np.asarray(winners, dtype=int), np.asarray(losers, dtype=int), n_items)
+    if not len(duels.one):
         raise ValueError("reliability needs duels between at least two items")
-    return float(_separation(wins[None])[0])
+    return float(_separation(*_fit(duels))[0])
 
 
 def fit(winners: IntArray, losers: IntArray, n_items: int) -> tuple[FloatArray, FloatArray]:
     """Strengths and the squares of their standard errors, both [n_items]; NaN without duels."""
-    strengths, variances = _fit(_wins(winners, losers, n_items)[None])
+    strengths, variances = _fit(_duels(winners, losers, n_items))
     return strengths[0], variances[0]
 
 
@@ -64,13 +64,17 @@ def separation_interval(
     The level of the resamples is not used: they have the errors of the answers twice, so that
     their SSR is too high.
     """
-    value = scale_separation(winners, losers, n_items)
     first, second, n = _renumbered(winners, losers)
+    strengths, variances = _fit(_duels(first, second, n))
+    value = float(_separation(strengths, variances)[0])
     if n > MOST_ITEMS or np.isnan(value):
         return Measure(value)
     count = RESAMPLES if n <= MOST_ITEMS // 2 else RESAMPLES // 3
     drawn = rng.multinomial(len(first), np.full(len(first), 1 / len(first)), count)
-    found = [_separation(_wins(first, second, n, some)) for some in _batches(drawn, n)]
+    found = [
+        _separation(*_fit(_duels(first, second, n, some), strengths[0]))
+        for some in _batches(drawn, n)
+    ]
     unknown = np.log1p(-np.concatenate(found))
     if np.isnan(unknown).mean() > _MOST_LOST:
         return Measure(value)
@@ -119,7 +123,7 @@ def infit(
     resample an annotator's own answers.
     """
     first, second, n = _renumbered(winners, losers)
-    strengths = np.nan_to_num(_fit(_wins(first, second, n)[None])[0][0])
+    strengths = np.nan_to_num(_fit(_duels(first, second, n))[0][0])
     p = expit(strengths[first] - strengths[second])  # of the answer that was given
     square, expected = (1 - p) ** 2, p * (1 - p)
     found = []
@@ -155,9 +159,8 @@ def with_more(reliability: float, answers: int, more: int) -> float:
     return times * reliability / (1 + (times - 1) * reliability)
 
 
-def _separation(wins: FloatArray) -> FloatArray:
-    """SSR [r] of wins [r, n, n]."""
-    strengths, variances = _fit(wins)
+def _separation(strengths: FloatArray, variances: FloatArray) -> FloatArray:
+    """SSR [r] of strengths with the mean 0 and the squares of their standard errors, [r, n]."""
     count = (~np.isnan(strengths)).sum(axis=1)
     spread = np.nansum(strengths**2, axis=1) / np.maximum(count - 1, 1)  # their mean is 0
     error = np.nansum(variances, axis=1) / np.maximum(count, 1)
@@ -169,9 +172,10 @@ def _correlations(
     winners: IntArray, losers: IntArray, n_items: int, one: IntArray, other: IntArray
 ) -> FloatArray:
     """Correlations [r] of strengths by two sets of answers, which count one and other [r, D]."""
+    start = _fit(_duels(winners, losers, n_items))[0][0]
     found = []
     for parts in zip(_batches(one, n_items), _batches(other, n_items), strict=True):
-        x, y = (_fit(_wins(winners, losers, n_items, part))[0] for part in parts)
+        x, y = (_fit(_duels(winners, losers, n_items, part), start)[0] for part in parts)
         x, y = (_centred(z, np.isnan(x + y)) for z in (x, y))
         below = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
         top = (x * y).sum(axis=1)
@@ -198,61 +202,111 @@ def _drawn(half: IntArray, rng: np.random.Generator) -> IntArray:
     return rng.multinomial(size, half / size[:, None])
 
 
-def _fit(wins: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Strengths and the squares of their standard errors, both [r, n], of wins [r, n, n].
+class _Duels(NamedTuple):
+    """How often pairs of items were compared, in r sets of answers about the same n items.
+
+    one, other: [E] items of each pair, one < other;  won, lost: [r, E] by one against other
+    """
+
+    one: IntArray
+    other: IntArray
+    won: FloatArray
+    lost: FloatArray
+    n_items: int
+
+    def sums(self, of_one: FloatArray, of_other: FloatArray) -> FloatArray:
+        """For each item, [r, n], the sum over its pairs of numbers [r, E] of either side."""
+        E, n = len(self.one), self.n_items
+        row = np.concatenate([self.one, self.other])
+        incidence = csr_array((np.ones(2 * E), (row, np.arange(2 * E))), shape=(n, 2 * E))
+        return np.asarray((incidence @ np.concatenate([of_one, of_other], axis=1).T).T)
+
+    def rows(self, at: IntArray | NDArray[np.bool_]) -> "_Duels":
+        """Some of the sets of answers."""
+        return self._replace(won=self.won[at], lost=self.lost[at])
+
+
+def _duels(
+    winners: IntArray, losers: IntArray, n_items: int, times: IntArray | None = None
+) -> _Duels:
+    """The duels of one set of answers; of r sets for times [r, D] that each answer counts."""
+    one, other = np.minimum(winners, losers), np.maximum(winners, losers)
+    pairs, at = np.unique(one * n_items + other, return_inverse=True)
+    rows = np.ones((1, len(winners))) if times is None else times
+    first = winners < losers
+    won, lost = (
+        np.array([np.bincount(at, row * some, len(pairs)) for row in rows], dtype=float)
+        for some in (first, ~first)
+    )
+    return _Duels(pairs // n_items, pairs % n_items, won, lost, n_items)
+
+
+def _fit(duels: _Duels, start: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """Strengths and the squares of their standard errors, both [r, n]; from a start [n], if given.
 
     NaN for items without duels, and for all items of an r whose fit does not exist. The strengths
     of each r have the mean 0.
     """
-    C = wins + np.swapaxes(wins, 1, 2)
-    n = C.sum(axis=2)
+    n = duels.sums(duels.won + duels.lost, duels.won + duels.lost)
     there = n > 0
-    score = np.where(there, DRAWN_IN + (1 - 2 * DRAWN_IN / np.maximum(n, 1)) * wins.sum(axis=2), 0)
-    part = _parts(C)
+    wins = duels.sums(duels.won, duels.lost)
+    score = np.where(there, DRAWN_IN + (1 - 2 * DRAWN_IN / np.maximum(n, 1)) * wins, 0)
+    part = _parts(duels)
     theta = np.zeros_like(n)
+    if start is not None:  # less the level of each part, which these answers do not tell
+        theta += np.nan_to_num(start)
+        theta -= (np.bincount(part.ravel(), theta.ravel()) / np.bincount(part.ravel()))[part]
+    found, going = np.zeros(len(n), dtype=bool), np.arange(len(n))
     for _ in range(40):
-        F = expit(theta[:, :, None] - theta[:, None, :])
-        weight = C * F * (1 - F)
-        total = weight.sum(axis=2)
-        gradient = score - (C * F).sum(axis=2)
-        # Scores that are drawn in do not quite sum to the duels of a part: what is left over would
-        # move only its level, which no duel tells.
-        over = np.bincount(part, gradient.ravel()) / np.bincount(
-            part, total.ravel() + ~there.ravel()
-        )
-        gradient -= over[part].reshape(n.shape) * total
-        curvature = -weight
-        curvature[:, *np.diag_indices(n.shape[1])] += total * (1 + 1e-9) + ~there
-        step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
-        theta += step * np.minimum(1, 1.5 / np.maximum(np.ptp(step, axis=1), 1e-12))[:, None]
-        if np.abs(step).max() < 1e-7:
+        step = _newton_step(duels.rows(going), theta[going], score[going], part[going])
+        theta[going] += step * np.minimum(1, 1.5 / np.maximum(np.ptp(step, axis=1), 1e-12))[:, None]
+        size, reach = np.abs(step).max(axis=1), np.ptp(theta[going], axis=1)
+        found[going] = (size < 1e-3) & (reach < _FAR)
+        going = going[(size >= 1e-7) & (reach < _FAR)]
+        if not len(going):
             break
-    F = expit(theta[:, :, None] - theta[:, None, :])
-    total = (C * F * (1 - F)).sum(axis=2)
-    level = np.where(there, theta, 0).sum(axis=1) / there.sum(axis=1)
-    found = (np.abs(step).max(axis=1) < 1e-3) & (np.ptp(theta, axis=1) < _FAR)
+    total = duels.sums(*[_information(duels, theta)] * 2)
+    level = np.where(there, theta, 0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
     there &= found[:, None]
     strengths = np.where(there, theta - level[:, None], np.nan)
     return strengths, np.where(there, 1 / np.maximum(total, _TINY), np.nan)
 
 
-def _parts(C: FloatArray) -> IntArray:
-    """For duels C [r, n, n], the number [r * n] of the part of items that duels connect."""
-    r, n, _ = C.shape
-    at, one, other = np.nonzero(C)
-    graph = coo_array((np.ones(len(at)), (at * n + one, at * n + other)), shape=(r * n, r * n))
-    return np.asarray(connected_components(graph, directed=False)[1])
+def _newton_step(duels: _Duels, theta: FloatArray, score: FloatArray, part: IntArray) -> FloatArray:
+    """The step [r, n] towards strengths that give the scores [r, n]."""
+    r, n = theta.shape
+    C = duels.won + duels.lost
+    F = expit(theta[:, duels.one] - theta[:, duels.other])
+    weight = C * F * (1 - F)
+    total = duels.sums(weight, weight)
+    gradient = score - duels.sums(C * F, C * (1 - F))
+    # Scores that are drawn in do not quite sum to the duels of a part: what is left over would
+    # move only its level, which no duel tells.
+    alone = total <= 0
+    over = np.bincount(part.ravel(), gradient.ravel()) / np.maximum(
+        np.bincount(part.ravel(), (total + alone).ravel()), _TINY
+    )
+    gradient -= over[part] * total
+    curvature = np.zeros((r, n, n))
+    curvature[:, duels.one, duels.other] = -weight
+    curvature[:, duels.other, duels.one] = -weight
+    curvature[:, np.arange(n), np.arange(n)] = total * (1 + 1e-9) + alone
+    return np.asarray(np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0])
 
 
-def _wins(
-    winners: IntArray, losers: IntArray, n_items: int, times: IntArray | None = None
-) -> FloatArray:
-    """Wins [n, n] of rows over columns; [r, n, n] for times [r, D] that each answer counts."""
-    cell = winners * n_items + losers
-    if times is None:
-        return np.bincount(cell, minlength=n_items**2).astype(float).reshape(n_items, n_items)
-    counted = [np.bincount(cell, some, n_items**2) for some in times]
-    return np.array(counted, dtype=float).reshape(-1, n_items, n_items)
+def _information(duels: _Duels, theta: FloatArray) -> FloatArray:
+    """The Fisher information [r, E] of each pair at strengths [r, n]."""
+    F = expit(theta[:, duels.one] - theta[:, duels.other])
+    return np.asarray((duels.won + duels.lost) * F * (1 - F))
+
+
+def _parts(duels: _Duels) -> IntArray:
+    """The number [r, n] of the part of items that duels connect, in each of r sets."""
+    n, (at, pair) = duels.n_items, np.nonzero(duels.won + duels.lost)
+    size = len(duels.won) * n
+    ends = at * n + duels.one[pair], at * n + duels.other[pair]
+    graph = coo_array((np.ones(len(at)), ends), shape=(size, size))
+    return np.asarray(connected_components(graph, directed=False)[1]).reshape(-1, n)
 
 
 def _batches(times: IntArray, n_items: int) -> list[IntArray]:

@@ -5,9 +5,11 @@ import importlib.util
 import os
 import socket
 import sys
+import traceback
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NoReturn
 
 from dopl_core.experiments import commands as experiment_commands
 from dopl_core.paths import ROOT
@@ -34,14 +36,26 @@ def main(argv: list[str] | None = None) -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # `dopl list STUDY | head` has read enough; the rest goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        sys.exit(args.error_code)
     except (ValueError, OSError) as error:
         words = str(error)
         if isinstance(error, OSError) and error.filename:
             words = f"{error.filename}: {error.strerror}"
-        sys.exit(f"dopl: {printable(words)}")
+        _fail(f"dopl: {printable(words)}", args.error_code)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception:
+        if args.error_code == 1:  # as Python ends by itself
+            raise
+        _fail(traceback.format_exc(), args.error_code)
+
+
+def _fail(words: str, code: int) -> NoReturn:
+    """End with these words on standard error."""
+    if code == 1:
+        sys.exit(words)
+    print(words, file=sys.stderr)
+    sys.exit(code)
 
 
 def _run(run: Command, args: argparse.Namespace) -> None:
@@ -171,7 +185,7 @@ def parser() -> argparse.ArgumentParser:
 
     def command(name: str, run: Command) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
-        sub.set_defaults(run=run)
+        sub.set_defaults(run=run, error_code=1)
         return sub
 
     sub = command("app", app)

@@ -30,7 +30,9 @@ def add(command: Adder) -> None:
     option("--without-names", "--pseudonyms", action="store_true", help="nobody is named in it")
     option("--keep", action="extend", nargs="+", default=[], metavar="COLUMN", help="leave it in")
     command("import", import_).add_argument("bundle", type=Path, metavar="FILE")
-    _of_study(command("enough", enough))
+    sub = _of_study(command("enough", enough))
+    sub.epilog = "exit code: 0 if the answers are enough, 1 if not yet, 2 on an error"
+    sub.set_defaults(error_code=2)
     sub = command("replay", replay)
     sub.add_argument("what", metavar="FILE|STUDY", help="a bundle, or the id of a study")
     sub.add_argument("--seal", metavar="TEXT", help="check that the log contains this seal")
@@ -243,7 +245,7 @@ def doctor(args: argparse.Namespace) -> None:
 
 
 def enough(args: argparse.Namespace) -> None:
-    """Say whether the answers are reliable enough; exit code 0 if so, 1 if not."""
+    """Say whether the answers are reliable enough, and what more answers would bring."""
     found = studies.reliability.measure_enough(studies.open_store(), args.study)
     text = studies.reliability_text.finding(found)
     say(f"{text.title}. {text.note}".strip())

@@ -88,3 +88,24 @@ def test_the_export_and_the_command_say_the_same(
         cli.main(["enough", study])
     assert ended.value.code == (0 if enough.is_enough else 1)
     assert reliability_text.advice(enough) in capsys.readouterr().out
+
+
+def test_the_exit_code_of_the_command_tells_errors_from_not_yet(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(studies, "open_store", lambda: sqlite_store)
+    study = studies.create_study(sqlite_store, clinic())
+    for name, code in ((study, 1), ("no-such", 2)):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["enough", name])
+        assert ended.value.code == code
+    assert capsys.readouterr().err == 'dopl: there is no study "no-such"\n'
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("something unforeseen")
+
+    monkeypatch.setattr(reliability, "measure_enough", broken)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["enough", study])
+    assert ended.value.code == 2
+    assert "something unforeseen" in capsys.readouterr().err

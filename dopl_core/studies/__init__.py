@@ -7,6 +7,7 @@ threads and processes at once. Nothing here knows of a web page.
     config = from_environment("cpap", horizon=5)          # a simulated world
     config = from_roster(read_roster(path, states), states, title=..., budget=8)   # an observed one
     past = read_history(path, config)                     # past records, if there are some
+    read_protocol(store, study)                           # of a trial, if it was made with one
     study = create_study(store, config, past)             # its id; with its first duels and plan
 
     match next_duel(store, study, "Ann"):                 # what annotators do
@@ -162,6 +163,7 @@ from dopl_core.studies.model.owner_words import (
 from dopl_core.studies.model.past_answers import PastAnswers, read_answers
 from dopl_core.studies.model.past_records import Records, read_history
 from dopl_core.studies.model.plurals import plural
+from dopl_core.studies.model.protocol import Protocol, read_protocol_file
 from dopl_core.studies.model.roster import (
     Columns,
     Report,
@@ -218,6 +220,7 @@ from dopl_core.studies.operate.list_changes import LONGEST_REASON, change_list
 from dopl_core.studies.operate.mappings import FileKind, remember_columns, remembered_columns
 from dopl_core.studies.operate.planning import advance, close_duels
 from dopl_core.studies.operate.present import Helped, epoch_list, present_states
+from dopl_core.studies.operate.protocols import FixedProtocol, read_protocol
 from dopl_core.studies.operate.rehearsal import Habits, rehearse
 from dopl_core.studies.operate.reported_weeks import (
     Standing,

@@ -139,6 +139,7 @@ CALLS: dict[str, Call] = {
     "flagged_pair": Call(_TEAM, look="cards"),
     "finish_flag": Call(_TEAM, "flag done", scope="impression"),
     # Insights, and how annotators answer
+    "read_protocol": Call(_TEAM),
     "assessment.assess": Call(_TEAM, look="insights"),
     "reliability.measure_enough": Call(_TEAM, look="insights"),
     "answers": Call(_TEAM | {"annotator"}, look="answers", own=True),

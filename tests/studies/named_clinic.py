@@ -7,7 +7,7 @@ import unicodedata
 import zipfile
 from collections.abc import Iterator
 
-from playing import STATES
+from playing import STATES, trial
 
 from dopl_core import studies
 from dopl_core.studies import Ask, Store, StudyConfig
@@ -49,6 +49,7 @@ def config() -> StudyConfig:
         arms,
         STATES,
         **{"title": "Clinic", "budget": 2, "practice": False, "sitting": 4, "own_codes": True},
+        by_lot=1,
         **{"unused_columns": "Viertel", "quota": 50, "fair_shares": "Altstetten 30, Wiedikon 10"},
         **columns,
         **fair,
@@ -59,7 +60,7 @@ def config() -> StudyConfig:
 def lived(store: Store) -> str:
     """A clinic in which everything happened that an event can tell of."""
     past = studies.read_history(RECORDS.encode(), config())
-    study = studies.create_study(store, config(), past)
+    study = studies.create_study(store, config(), past, protocol=trial(config()))
     studies.add_answers(store, study, ANSWERS.encode())
     for name in NAMES:
         answer(store, study, name)

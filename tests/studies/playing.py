@@ -7,7 +7,7 @@ import numpy as np
 
 from dopl_core import studies
 from dopl_core.learning.learner import Learner
-from dopl_core.studies import Ask, Store, StudyConfig, Waiting
+from dopl_core.studies import Ask, Protocol, Store, StudyConfig, Waiting
 from dopl_core.studies.store import blobs
 
 
@@ -44,6 +44,13 @@ def clinic(**rules: object) -> StudyConfig:
     small = {"title": "Clinic", "budget": 2, "horizon": 2, "confidence": "paper"}
     small |= {"engine": "lagrangian", "practice": False}
     return studies.from_roster(studies.read_roster(ROSTER, STATES), STATES, **(small | rules))
+
+
+def trial(config: StudyConfig, **other: object) -> Protocol:
+    """A protocol that fits a study."""
+    size = {"people": config.n_arms, "budget": config.budget, "by_lot": config.by_lot}
+    plan = {"question": "Do calls help?", "weeks": 4, "looks": (2, 4), "effect": 0.2}
+    return Protocol(**(size | plan | other))
 
 
 def play(

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from dopl_core.studies.model.protocol import Protocol
+
 NAMES_REMOVED = "names removed"  # in place of the arithmetic; see exchange/names_removed.py
 
 
@@ -38,6 +40,13 @@ class Made(Computed, kw_only=True, omit_defaults=True):
     """config: the digest of the configuration."""
 
     config: str
+
+
+class ProtocolFixed(Struct):
+    """The protocol of the trial, and its digest; see model/protocol.py."""
+
+    protocol: Protocol
+    digest: str
 
 
 class Joined(Struct, omit_defaults=True):

@@ -36,6 +36,7 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "made": Kind(body=bodies.Made),
+    "protocol_fixed": Kind(body=bodies.ProtocolFixed),
     "paused": Kind(),
     "reopened": Kind(),
     "closed": Kind(),

@@ -15,7 +15,7 @@ from functools import cached_property
 from dopl_core.learning.bandit import Arrays
 from dopl_core.studies.model.config_changes import CHANGES, Change, changed
 from dopl_core.studies.model.corrections import corrected
-from dopl_core.studies.model.event_bodies import Corrected, Erased
+from dopl_core.studies.model.event_bodies import Corrected, Erased, ProtocolFixed
 from dopl_core.studies.model.event_kinds import (
     EFFECTIVE,
     REVISIONS,
@@ -141,6 +141,12 @@ class StudyLog:
         """The number of past answers of each annotator, in the order of their first ones."""
         added = (body_of(e).answers for e in self.events if e.kind == "answers_added")
         return Counter(name for text in added for name in annotators_in(text))
+
+    @cached_property
+    def protocol(self) -> tuple[int, ProtocolFixed] | None:
+        """When the protocol of a trial was fixed, and what it says; None if there is none."""
+        fixed = ((e.at, body_of(e)) for e in self.events if e.kind == "protocol_fixed")
+        return next(fixed, None)
 
     @cached_property
     def corrections(self) -> list[tuple[int, Corrected]]:

@@ -14,12 +14,13 @@ from dopl_core.learning.learner import Learner
 from dopl_core.studies.collect.practice import practice_duels
 from dopl_core.studies.model.config_changes import Change
 from dopl_core.studies.model.errors import StudyError
-from dopl_core.studies.model.event_bodies import AnswersAdded, HistoryAdded, Made
+from dopl_core.studies.model.event_bodies import AnswersAdded, HistoryAdded, Made, ProtocolFixed
 from dopl_core.studies.model.event_kinds import apply
 from dopl_core.studies.model.log_values import Event
 from dopl_core.studies.model.past_answers import PastAnswers, read_answers
 from dopl_core.studies.model.past_records import Records
 from dopl_core.studies.model.progress import Progress
+from dopl_core.studies.model.protocol import Protocol, check_fits, digest
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.operate.planning import MadePlan, ask, commit_plan, plan_row
 from dopl_core.studies.replay.episode import begin, first_round_duels
@@ -44,6 +45,7 @@ def create_study(
     config: StudyConfig,
     history: Records | None = None,
     answers: PastAnswers | None = None,
+    protocol: Protocol | None = None,
 ) -> str:
     """Make a study with its first duels; its id.
 
@@ -51,7 +53,10 @@ def create_study(
     first plan is made now.
     history: past records, see past_records.read_history
     answers: past answers, see past_answers.read_answers
+    protocol: of a trial; it is fixed for ever, before anything else happens
     """
+    if protocol is not None:
+        check_fits(protocol, config)
     given = [] if history is None else [_past(history)]
     given += [] if answers is None else [_past_answers(answers)]
     now, learner = _with_past(config, given)
@@ -63,9 +68,9 @@ def create_study(
         connection.execute(sa.insert(tables.studies), row)
         connection.execute(sa.insert(tables.configs), content)
         tx = StudyTransaction(store, connection, study_row(connection, study))
-        digest = row["config_digest"]
-        named = about(study, row["made_at"])
-        tx.append("made", Made(config=digest, maths=MATHS, arithmetic=fingerprint(), about=named))
+        tx.append("made", _made(row))
+        if protocol is not None:
+            tx.append("protocol_fixed", ProtocolFixed(protocol, digest(protocol)))
         for kind, body in given:
             tx.append(kind, body)
         if config.practice:
@@ -76,6 +81,12 @@ def create_study(
             commit_plan(tx, MadePlan(episode, plan, tx.row.seq))
         tx.write_back()
     return study
+
+
+def _made(row: inserts.Row) -> Made:
+    """row: of the table of studies"""
+    named = about(row["id"], row["made_at"])
+    return Made(config=row["config_digest"], maths=MATHS, arithmetic=fingerprint(), about=named)
 
 
 def _past(history: Records) -> Change:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from dopl_core.studies.model import protocol
 from dopl_core.studies.model.config_json import digest_of
 from dopl_core.studies.model.errors import LogError
 from dopl_core.studies.model.event_bodies import (
@@ -14,6 +15,7 @@ from dopl_core.studies.model.event_bodies import (
     Made,
     Observed,
     Planned,
+    ProtocolFixed,
 )
 from dopl_core.studies.model.event_kinds import (
     EFFECTIVE,
@@ -38,6 +40,7 @@ def check(log: StudyLog) -> None:
     """Refuse a log whose parts contradict each other."""
     _check_events(log)
     _check_config(log)
+    _check_protocol(log)
     _check_undone_reports(log)
     _check_plans_know_enough(log)
     _check_past_records(log)
@@ -109,6 +112,18 @@ def _check_config(log: StudyLog) -> None:
         body: Made = body_of(event)
         if body.about and body.config != digest_of(log.config_text):
             raise LogError(f"study.json: {OTHER_CONFIG}")
+
+
+def _check_protocol(log: StudyLog) -> None:
+    """A protocol was fixed once, before the first plan, for this study, and is as it was then."""
+    before = [event.kind for _, _, event in _rows(log, "planned", "protocol_fixed")]
+    if "protocol_fixed" in before[1:]:
+        raise LogError("events.csv: a protocol, which is fixed once and before the first plan")
+    for where, _, event in _rows(log, "protocol_fixed"):
+        body: ProtocolFixed = body_of(event)
+        if body.digest != protocol.digest(body.protocol):
+            raise LogError(f"{where}: the protocol is not what it was when it was fixed")
+        protocol.check_fits(body.protocol, log.config)
 
 
 def _check_plans_know_enough(log: StudyLog) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from bundles import OURS, files, rows_kept
-from playing import ROSTER, STATES, Clock, clinic, cpap, play
+from playing import ROSTER, STATES, Clock, clinic, cpap, play, trial
 from spoiling import read_events, spoilt
 
 from dopl_core import studies
@@ -54,11 +54,12 @@ def sitting(store: Store, clock: Clock) -> str:
 def eventful(store: Store, clock: Clock) -> str:
     """A roster study with one of every event."""
     rules = {"horizon": 2, "confidence": "calibrated", "sitting": 3, "answers": 3, "ratings": 2}
+    rules |= {"by_lot": 1}
     arms = [*studies.read_roster(ROSTER, STATES), Arm("p5", "Eva", "ward", "Low", {"age": "9"})]
     config = studies.from_roster(
         arms, STATES, title="All", budget=3, practice=True, lease_seconds=60, **rules
     )
-    study = studies.create_study(store, config)
+    study = studies.create_study(store, config, protocol=trial(config))
     studies.add_history(store, study, studies.read_history(PAST, config))
     studies.add_answers(store, study, ANSWERS)
     studies.skip_practice(store, study, "Ann")

@@ -133,6 +133,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "Made": {MARKED: "config arithmetic", HARMLESS: "about maths"},
     "Joined": {RENAMED: "link participant", BLANK: "code"},
     "Consented": {RENAMED: "version"},
+    "ProtocolFixed": {HARMLESS: "protocol digest"},
     "Planned": {MARKED: "arithmetic", HARMLESS: "about maths plan engine heard cold"},
     "Observed": {
         MARKED: "about arithmetic",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from bundles import OURS, files, zipped
-from playing import Clock, check_replay, clinic, everyone, one_answer, play
+from playing import Clock, check_replay, clinic, everyone, one_answer, play, trial
 
 from dopl_core import cli, studies
 from dopl_core.studies import Ask, CsvError, Store, StudyError, access
@@ -67,7 +67,7 @@ def test_every_column_is_classified() -> None:
 
 def lived(store: Store, clock: Clock) -> str:
     config = clinic(ratings=2, ties_allowed=True, sitting=2, repeat_every=3, by_lot=1)
-    study = studies.create_study(store, config)
+    study = studies.create_study(store, config, protocol=trial(config))
     studies.keep_photos(store, study, {"p1": b"one", "p2": b"two"})
     play(store, study, 30, clock=clock)
     found = studies.next_duel(store, study, "Panel", participant="id-7")

@@ -38,7 +38,7 @@ class ReportedWeeks(NamedTuple):
 
     by lot: drawn at random, if listed for a place, else to wait
     barred: who could not be drawn by lot by the study's rules; None if there are no such rules
-    groups: [n] codes of the groups that places are shared out among; None if there are none
+    groups: [n] or [w, n] codes of groups that places are shared out among; None if there are none
     """
 
     states: IntArray

@@ -23,6 +23,7 @@ from dopl_core.learning import draws
 from dopl_core.learning import moves as move_model
 from dopl_core.learning.bandit import ACT, WAIT, Bandit, FloatArray, IntArray, actions
 from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.reported_weeks import ReportedWeeks
 from dopl_core.studies import effect_of_help, forecast
 from dopl_core.world import SimulatedWorld
 
@@ -144,7 +145,7 @@ def clinic(kind: str, seed: int) -> Run:
         if week < effect_of_help.FIRST_CLAIM_WEEK:
             continue
         rng = np.random.default_rng([seed, week, 2])
-        seen = effect_of_help.ReportedWeeks(*np.array(weeks).transpose(1, 0, 2))
+        seen = ReportedWeeks(*np.array(weeks).transpose(1, 0, 2))
         found = effect_of_help.effect_within(seen, bandit.n_states)
         signs.append(_sign(found.overall, learner, week, rng))
     moves, sceptical = (
@@ -203,7 +204,7 @@ def _holds(found: effect_of_help.Estimate, truth: float) -> bool:
     return found.low <= truth <= found.high
 
 
-def _true_effect(bandit: Bandit, seen: effect_of_help.ReportedWeeks) -> float:
+def _true_effect(bandit: Bandit, seen: ReportedWeeks) -> float:
     """The mean true gain, weighted as the estimate within people and weeks weighs it."""
     gain = effect_of_help.gains(bandit.transitions[None])[0][np.arange(bandit.n_arms), seen.states]
     true = []
@@ -226,7 +227,7 @@ def _states(bandit: Bandit, learner: Dopl, moves: FloatArray) -> float:
     return float(np.mean(held)) if held else np.nan
 
 
-def _lots(bandit: Bandit, seen: effect_of_help.ReportedWeeks) -> bool:
+def _lots(bandit: Bandit, seen: ReportedWeeks) -> bool:
     """Whether the interval holds the mean gain of all who could have been drawn."""
     gain = effect_of_help.gains(bandit.transitions[None])[0][np.arange(bandit.n_arms), seen.states]
     before = seen.listed ^ seen.by_lot  # the list before places were drawn by lot

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
 from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray, IntArray
+from dopl_core.learning.reported_weeks import ReportedWeeks, better_off, better_states
 from dopl_core.studies.model.log_values import Epoch, moves_in
-from dopl_core.studies.operate.known_effects import KnownEffect, better_states, known_effects
+from dopl_core.studies.operate.known_effects import KnownEffect, known_effects
 
 LEVEL = 0.9  # of intervals
 # Owners look every week, so errors accumulate over repeated looks. A claim needs 8 weeks, an effect
@@ -31,23 +32,6 @@ LEVEL = 0.9  # of intervals
 CLAIM_ERRORS, SCEPTICAL_PROBABILITY, FIRST_CLAIM_WEEK, LOOKS = 1.9, 0.90, 8, 26
 WIDENING = 1.1  # of intervals: no model covers all differences between arms (bench working)
 MIN_PAIRS = 2.0  # pairs of weeks that a comparison within people needs
-
-
-class ReportedWeeks(NamedTuple):
-    """The reported weeks, all [w, n]: states (or UNKNOWN), and 0/1 for helped, listed, by lot.
-
-    by lot: drawn at random, if listed for a place, else to wait
-    barred: who could not be drawn by lot by the study's rules; None if there are no such rules
-    groups: [n] or [w, n] codes of groups that places are shared out among; None if there are none
-    """
-
-    states: IntArray
-    helped: IntArray
-    next_states: IntArray
-    listed: IntArray
-    by_lot: IntArray
-    barred: NDArray[np.bool_] | None = None
-    groups: IntArray | None = None
 
 
 class Estimate(NamedTuple):
@@ -75,13 +59,6 @@ def reported_weeks(moves: Sequence[Epoch], n_arms: int) -> ReportedWeeks:
     for week, move in enumerate(reported):
         listed[week, move.arms], by_lot[week, move.by_lot] = 1, 1
     return ReportedWeeks(states, helped, next_states, listed, by_lot)
-
-
-def better_off(states: IntArray, next_states: IntArray, n_states: int) -> FloatArray:
-    """1 where an arm is better off afterwards, 0 where it is not, NaN where a state is unknown."""
-    up = better_states(n_states)[states, next_states]
-    known = (states != UNKNOWN) & (next_states != UNKNOWN)
-    return np.where(known, up.astype(float), np.nan)
 
 
 def better_half(n_states: int) -> NDArray[np.bool_]:

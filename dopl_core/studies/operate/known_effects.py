@@ -8,9 +8,9 @@ or still in the best one.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import ACT, WAIT, IntArray
+from dopl_core.learning.reported_weeks import better_states
 from dopl_core.studies.model.owner_words import people_first, the_next_week
 from dopl_core.wording import _, format_number, format_percent, ngettext
 
@@ -36,12 +36,6 @@ class KnownEffect(NamedTuple):
             self.better_without * self.seen_with_help,
         )
         return self.seen_both_ways and with_help > without
-
-
-def better_states(n_states: int) -> NDArray[np.bool_]:
-    """Whether somebody who moves from state s to s' is better off [s, s']."""
-    states = np.arange(n_states)
-    return np.asarray(states >= np.minimum(states + 1, n_states - 1)[:, None])
 
 
 def known_effects(visits: IntArray) -> list[KnownEffect]:

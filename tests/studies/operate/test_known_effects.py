@@ -8,15 +8,11 @@ from playing import cohort, report_from
 
 from dopl_core import studies
 from dopl_core.studies import Store, assessment, assessment_text
-from dopl_core.studies.operate.known_effects import KnownEffect, better_states, known_effects
+from dopl_core.studies.operate.known_effects import KnownEffect, known_effects
 from pages.studies import print_sheet
 
 CLASS = ("Struggling", "Coping", "Thriving")
 PATIENTS = ("Low", "Moderate", "High")
-
-
-def test_better_off_is_a_better_state_or_still_the_best() -> None:
-    assert better_states(3).tolist() == [[0, 1, 1], [0, 0, 1], [0, 0, 1]]
 
 
 def test_moves_are_counted_over_all_arms() -> None:

@@ -5,7 +5,7 @@ could be listed, who gets a place. Where places are shared out, each group has i
 lottery everybody is as likely to be drawn, so the draw alone says how outcomes would differ if help
 did nothing.
 
-Outcome: better off (effect_of_help.better_off), less the mean of all in the same lottery and state,
+Outcome: better off (reported_weeks.better_off), less the mean of all in the same lottery and state,
 drawn or not. The statistic is the sum over people drawn for a place, less people drawn to wait. If
 help adds tau to all outcomes, it is outcome - tau * help. Both are linear in the draw, so one set
 of redraws serves all tau. The draw decides who counts as helped (intention to treat): owners change
@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from dopl_core.learning.bandit import FloatArray, IntArray
-from dopl_core.studies.analysis.effect_of_help import ReportedWeeks, better_off
+from dopl_core.learning.reported_weeks import ReportedWeeks, better_off
 
 OTHERS, LISTED = 0, 1  # axis of lotteries: who gets a place, who waits
 REDRAWS = 9_999

@@ -5,10 +5,10 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from dopl_core.learning import lot_trial
+from dopl_core.learning.lot_trial import LISTED, OTHERS
 from dopl_core.learning.lots import exchange
-from dopl_core.studies.analysis import lot_trial
-from dopl_core.studies.analysis.effect_of_help import ReportedWeeks
-from dopl_core.studies.analysis.lot_trial import LISTED, OTHERS
+from dopl_core.learning.reported_weeks import ReportedWeeks
 
 UNKNOWN = -1
 

@@ -11,6 +11,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from dopl_core.studies import ALL_STUDIES
 from dopl_core.wording import _
 from pages.shared.backend import planner, store
+from pages.shared.clicks import forget_click
 from pages.shared.errors import with_database
 from pages.shared.guards import visitor
 from pages.shared.heap import share_one_heap
@@ -69,6 +70,7 @@ def navigation() -> None:
             home = _page("home.py", _("Home"), "home", default=True)
             page = st.navigation([home, *own, account], position="top")
         page.run()
+    forget_click()
 
 
 def _page(file: str, title: str, icon: str, default: bool = False) -> StreamlitPage:

@@ -5,6 +5,7 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import ALL_STUDIES, AUDIT_COLUMNS
+from pages.shared.clicks import clicked
 from pages.shared.downloads import csv_button
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
@@ -22,7 +23,7 @@ def keep() -> None:
         days = st.number_input("Days", value=studies.audit_days(store()), step=1, key="audit-days")
         st.caption("`dopl retain` deletes what is older.")
         show_flash("audit-days")
-        if st.button("Save", key="save-audit-days"):
+        if clicked("Save", key="save-audit-days"):
             with show_errors():
                 studies.keep_audit(store(), days)
                 flash(f"Saved: {days} days.", "audit-days")

@@ -4,6 +4,7 @@ import streamlit as st
 
 from dopl_core import environments
 from dopl_core.studies import cards
+from pages.shared.clicks import clicked
 from pages.shared.duel_cards import open_duels, trial
 from pages.shared.errors import show_errors
 from pages.shared.guards import ALL_STUDIES, may, only, visitor
@@ -41,16 +42,16 @@ with ways[0].container(border=True, height="stretch"):
     st.markdown(
         "Compare 20 simulated CPAP patients. There is nothing to set up and nothing to read."
     )
-    if st.button("Try it now", type="primary", width="stretch", key="try"):
+    if clicked("Try it now", type="primary", width="stretch", key="try"):
         with show_errors():
             open_duels(trial())
 with ways[1].container(border=True, height="stretch"):
     st.subheader("Run a study", anchor=False)
     st.markdown("Upload a roster, invite colleagues, and get this week's list.")
-    if st.button("Run a study", width="stretch", key="run"):
+    if clicked("Run a study", width="stretch", key="run"):
         st.switch_page("pages/studies/page.py")
 with ways[2].container(border=True, height="stretch"):
     st.subheader("Simulate", anchor=False)
     st.markdown("For researchers: compare learners in the simulated worlds of the paper.")
-    if st.button("Simulate", width="stretch", key="simulate"):
+    if clicked("Simulate", width="stretch", key="simulate"):
         st.switch_page("pages/simulate.py")

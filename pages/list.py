@@ -5,6 +5,7 @@ import streamlit as st
 from dopl_core import studies
 from dopl_core.studies import WeekList
 from dopl_core.wording import _, in_this_language
+from pages.shared.clicks import clicked
 from pages.shared.errors import show_errors
 from pages.shared.guards import may, reader_only, store
 from pages.shared.languages import choose_language, show_language_switch
@@ -17,7 +18,7 @@ chosen = reader_only()
 if chosen is None:
     st.title(_("Lists"), anchor=False)
     for one in studies.list_studies(store()):
-        if may(one.id, "owner", "coordinator", "reader") and st.button(
+        if may(one.id, "owner", "coordinator", "reader") and clicked(
             plain(one.title), key=f"open-{one.id}"
         ):
             st.query_params["study"] = one.id

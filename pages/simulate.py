@@ -12,6 +12,7 @@ from dopl_core.experiments import learners as kinds
 from dopl_core.experiments.background import Settings, Simulation
 from dopl_core.learning.dopl import Confidence
 from pages.shared import charts
+from pages.shared.clicks import clicked
 from pages.shared.downloads import csv_button, file_button
 from pages.shared.errors import safely, show_errors, show_last_error
 from pages.shared.guards import guard_fragment, is_owner, owner_only
@@ -56,7 +57,13 @@ def start_form() -> None:
         left, right = st.columns(2)
         episodes = left.number_input("Episodes (plans)", 1, 100_000, 60)
         horizon = right.number_input("Epochs per episode", 1, 10_000, 5)
-        if st.form_submit_button("Start", type="primary", icon=":material/play_arrow:"):
+        if clicked(
+            "Start",
+            "start-simulation",
+            st.form_submit_button,
+            type="primary",
+            icon=":material/play_arrow:",
+        ):
             with show_errors():
                 if own is not None:
                     environment = simulations.keep_environment(own.name, own.getvalue())

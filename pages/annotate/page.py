@@ -11,6 +11,7 @@ from dopl_core.wording import _, in_this_language
 from pages.annotate import board, side_views
 from pages.annotate.board import Memory, Session
 from pages.shared.backend import planner
+from pages.shared.clicks import clicked
 from pages.shared.duel_cards import open_duels, trial
 from pages.shared.errors import show, show_errors, show_last_error
 from pages.shared.guards import ALL_STUDIES, Seat, may, seat, store
@@ -30,7 +31,7 @@ def choose_study() -> None:
     for study in running:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             st.text(study.title, width="stretch")
-            if st.button(_("Answer"), key=f"open-{study.id}"):
+            if clicked(_("Answer"), key=f"open-{study.id}"):
                 open_duels(study.id)
     if not may(ALL_STUDIES, "owner"):
         if not running:
@@ -41,7 +42,7 @@ def choose_study() -> None:
         if running
         else "No study is running. Create one on the *Studies* page, or try it here."
     )
-    if st.button("Try it with simulated patients", type="secondary" if running else "primary"):
+    if clicked("Try it with simulated patients", "try", type="secondary" if running else "primary"):
         with show_errors():
             open_duels(trial())
 

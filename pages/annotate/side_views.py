@@ -18,6 +18,7 @@ from dopl_core.studies import (
 )
 from dopl_core.wording import _, format_number, format_percent, gettext_noop, ngettext
 from pages.annotate.board import Session, go_on, open_view, undo
+from pages.shared.clicks import clicked
 from pages.shared.downloads import csv_button
 from pages.shared.duel_cards import is_trial, name_on_card, show_pair
 from pages.shared.markdown import plain
@@ -384,5 +385,5 @@ def show_learnt(session: Session) -> None:
     st.text(f"Learned so far: {finding.title}.")
     with st.container(horizontal=True):
         for label, page in (("What was learned", "insights"), ("This week's list", "studies")):
-            if st.button(label, key=f"see-{page}"):
+            if clicked(label, key=f"see-{page}"):
                 st.switch_page(f"pages/{page}/page.py", query_params={"study": session.study})

@@ -15,6 +15,7 @@ from dopl_core.studies import (
 )
 from pages.insights.finding_box import finding_box, show_chart, show_table
 from pages.shared import charts
+from pages.shared.clicks import clicked
 from pages.shared.downloads import csv_button
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
@@ -152,7 +153,7 @@ def exclusion_form(study: Study, names: list[str], excluded: list[str]) -> None:
         show_flash("trust")
         chosen = st.multiselect("Excluded people", names, excluded, format_func=printable)
         changed = [name for name in names if (name in chosen) != (name in excluded)]
-        if st.button("Save", key="trust", disabled=not changed):
+        if clicked("Save", key="trust", disabled=not changed):
             with show_errors():
                 for name in changed:
                     change = studies.exclude if name in chosen else studies.include

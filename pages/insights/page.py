@@ -6,6 +6,7 @@ import streamlit as st
 
 from dopl_core import studies
 from pages.insights import answers_tab, effect_tab, learned_tab
+from pages.shared.clicks import clicked
 from pages.shared.guards import may, only, store
 from pages.shared.help_link import help_link
 
@@ -17,7 +18,7 @@ found = studies.list_studies(store())
 known = {study.id: study for study in found if may(study.id, "owner", "coordinator")}
 if not known:
     st.markdown("There is no study yet. Make one, collect some answers, and come back.")
-    if st.button("Make a study", type="primary"):
+    if clicked("Make a study", "make-study", type="primary"):
         st.switch_page("pages/studies/page.py")
     st.stop()
 

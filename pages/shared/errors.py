@@ -16,6 +16,7 @@ import streamlit as st
 
 from dopl_core.studies import RefusedError, Store, StoreError
 from dopl_core.wording import LANGUAGE, _, gettext_noop, in_this_language
+from pages.shared.clicks import forget_click
 from pages.shared.guards import Check, is_member, is_owner, store
 from pages.shared.markdown import plain
 
@@ -43,6 +44,7 @@ def show_errors(stop: bool = False, but: type[Exception] | tuple[()] = ()) -> It
     except EXPECTED as error:
         show(error)
         if stop:
+            forget_click()
             st.stop()
 
 
@@ -56,8 +58,10 @@ def with_database() -> Iterator[None]:
         yield
     except RefusedError as error:
         show(error)
+        forget_click()
         st.stop()
     except StoreError as error:
+        forget_click()
         shown_at = time.monotonic()
 
         @st.fragment(run_every=LOOK_AGAIN)

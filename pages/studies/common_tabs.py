@@ -9,6 +9,7 @@ import streamlit as st
 from dopl_core import studies
 from dopl_core.studies import Study, access
 from pages.shared.backend import run_in_background
+from pages.shared.clicks import clicked
 from pages.shared.copy_button import copy_button
 from pages.shared.downloads import csv_button, file_button
 from pages.shared.duel_cards import open_duels
@@ -43,7 +44,7 @@ def act(label: str, key: str, do: Callable[..., object], study: Study) -> None:
 
 def answer_button(study: Study, **options: Any) -> None:
     """A button that opens the comparisons, for people who may answer them."""
-    if may(study.id, "owner", "annotator") and st.button(
+    if may(study.id, "owner", "annotator") and clicked(
         "Answer", key="answer", disabled=study.status != "running", **options
     ):
         open_duels(study.id)
@@ -110,7 +111,7 @@ def rehearse(study: Study) -> None:
     left, right = st.columns(2)
     people = left.number_input("Annotators", 1, 50, 5, key="rehearsal-people")
     answers = right.number_input("Answers", 1, 5000, 200, key="rehearsal-answers")
-    if st.button("Rehearse on a copy", key="rehearse"):
+    if clicked("Rehearse on a copy", key="rehearse"):
         with show_errors():
             config = replace(study.config, title=f"Rehearsal: {study.title}")
             copy = studies.create_study(store(), config)
@@ -163,7 +164,7 @@ def data(study: Study) -> None:
     erasure.everybody(study)
     with st.expander("Delete this study"):
         sure = st.checkbox("Yes, delete this study and all its answers for good", key="sure")
-        if st.button("Delete", key="delete", disabled=not sure):
+        if clicked("Delete", key="delete", disabled=not sure):
             with show_errors():
                 studies.delete_study(store(), study.id)
                 del st.query_params["study"]

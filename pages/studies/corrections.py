@@ -6,6 +6,7 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Study
+from pages.shared.clicks import clicked
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.guards import store
@@ -49,7 +50,7 @@ def one_person(study: Study, week: int, names: Mapping[str, str]) -> None:
     helped = was.helped
     if week:
         helped = st.checkbox("Was helped", was.helped, key=f"was-helped-{week}-{arm}")
-    if st.button("Save the correction", key=f"correct-{week}"):
+    if clicked("Save the correction", key=f"correct-{week}"):
         with show_errors():
             marks = {arm: helped} if week and helped != was.helped else None
             studies.correct(store(), study.id, week, {arm: state}, marks)
@@ -95,7 +96,7 @@ def by_file(study: Study, week: int, names: Mapping[str, str]) -> None:
                 plain(f"Not changed, because cards change with reports: {', '.join(report.news)}.")
             )
         many = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
-        if st.button(f"Correct {many}", type="primary", key=f"correct-file-{week}"):
+        if clicked(f"Correct {many}", type="primary", key=f"correct-file-{week}"):
             studies.correct(store(), study.id, *change)
             st.session_state[f"corrected-{study.id}"] = done + 1
             flash(f"The report of {many} is corrected. The next list uses it.", "correct")

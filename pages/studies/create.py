@@ -12,6 +12,7 @@ import streamlit as st
 from dopl_core import environments, studies
 from dopl_core.paths import ROOT
 from dopl_core.studies import Arm, StudyConfig, World
+from pages.shared.clicks import clicked
 from pages.shared.downloads import xlsx_button
 from pages.shared.duel_cards import show_pair
 from pages.shared.errors import show_errors
@@ -79,7 +80,7 @@ def form() -> None:
             preview(config)
         past = past_records(config) if people.world == "observed" else None
         answers = past_answers(config, past) if people.world == "observed" else None
-        if st.button("Create the study", type="primary", key="create"):
+        if clicked("Create the study", type="primary", key="create"):
             many = f"{config.n_arms:,} {plain(studies.plural(config.noun))}"
             with st.spinner(f"Creating a study of {many}…", show_time=True):
                 study = studies.create_study(store(), config, past, answers)

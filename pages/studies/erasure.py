@@ -6,6 +6,7 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Erasure, Study, StudyConfig, access, printable
+from pages.shared.clicks import clicked
 from pages.shared.errors import show_errors
 from pages.shared.guards import may, store
 from pages.studies.people_fields import name_and_id
@@ -79,7 +80,7 @@ def _erase(key: str, label: str, who: str | None, do: Callable[[bool], Erasure])
     """
     answers = bool(label) and st.checkbox(label, key=f"erase-answers-{key}-{who}")
     sure = st.checkbox(_FOR_GOOD, key=f"erase-sure-{key}-{who}", disabled=not who)
-    if st.button("Erase", key=f"erase-{key}", disabled=not (who and sure)):
+    if clicked("Erase", key=f"erase-{key}", disabled=not (who and sure)):
         with show_errors():
             done = do(answers)
             st.session_state.receipt = (done.what, studies.receipt_text(done))

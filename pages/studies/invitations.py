@@ -6,6 +6,7 @@ import segno
 import streamlit as st
 
 from dopl_core.studies import Study, access, plural, printable
+from pages.shared.clicks import clicked
 from pages.shared.copy_button import copy_button
 from pages.shared.errors import safely, show_errors
 from pages.shared.guards import store
@@ -31,7 +32,7 @@ def links(study: Study, opens: access.Opens) -> None:
             icon=":material/link_off:",
         )
     label = "Replace the link" if again else "Make a link"
-    if st.button(label, key=f"link-{opens}", disabled=not names):
+    if clicked(label, key=f"link-{opens}", disabled=not names):
         make(study, opens, names)
     show_new(study, opens)
     for one in {link.annotator: link for link in known}.values():  # the last of each person

@@ -6,6 +6,7 @@ import streamlit as st
 from dopl_core import studies
 from dopl_core.studies import Study, StudyConfig, WeekList
 from dopl_core.wording import _, format_number, ngettext, numbered_week
+from pages.shared.clicks import clicked
 from pages.shared.downloads import csv_button, xlsx_button
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
@@ -150,7 +151,7 @@ def change(study: Study, week: WeekList) -> None:
     )
     st.caption("The next in line moves up. If you put somebody on, the least urgent makes room.")
     show_flash("change-list")
-    if st.button("Change the list", key="change-list", disabled=not off and not on):
+    if clicked("Change the list", key="change-list", disabled=not off and not on):
         with show_errors():
             studies.change_list(
                 store(), study.id, remove=off, add=on, because=because, week=week.week

@@ -4,6 +4,7 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import ALL_STUDIES, ROLES, Study
+from pages.shared.clicks import clicked
 from pages.shared.errors import safely, show_errors
 from pages.shared.guards import may, store
 from pages.shared.help_link import help_link
@@ -52,7 +53,7 @@ def rows(study: str) -> None:
             format_func=lambda one: f"{one.capitalize()}: {MEANINGS[one]}",
             key=f"role-{study}",
         )
-        if st.form_submit_button("Add the member"):
+        if clicked("Add the member", f"add-member-{study}", st.form_submit_button):
             with show_errors():
                 studies.add_member(store(), study, value, role, claim)
                 st.rerun()

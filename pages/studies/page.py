@@ -5,6 +5,7 @@ import streamlit as st
 from dopl_core import studies
 from dopl_core.studies import Study, chart_text
 from pages.shared.backend import planner
+from pages.shared.clicks import clicked
 from pages.shared.downloads import csv_button
 from pages.shared.errors import show_errors, show_last_error
 from pages.shared.guards import ALL_STUDIES, may, only, store, team_fragment, turn_away_unknown
@@ -40,7 +41,7 @@ def everything() -> None:
             row = st.container(border=True, horizontal=True, vertical_alignment="center")
             row.text(f"{broken.title} cannot be opened: {broken.why}", width="stretch")
             with row.popover("Delete"):
-                if st.button("Delete it and all its answers for good", key=f"rid-{broken.id}"):
+                if clicked("Delete it and all its answers for good", key=f"rid-{broken.id}"):
                     studies.delete_study(store(), broken.id)
                     st.rerun()
         if not found:
@@ -58,7 +59,7 @@ def list_all(found: list[Study]) -> None:
         with row.container(gap="xsmall"):
             st.text(study.title)
             st.caption(plain(status_text(study)))
-        if row.button("Open", key=f"open-{study.id}"):
+        if clicked("Open", f"open-{study.id}", row.button):
             st.query_params["study"] = study.id
             st.rerun()
 
@@ -66,7 +67,7 @@ def list_all(found: list[Study]) -> None:
 def import_bundle() -> None:
     st.markdown("Import a study from a bundle: a zip file that was exported from DOPL.")
     upload = st.file_uploader("Bundle (zip)", type="zip", key="bundle")
-    if upload and st.button("Import", type="primary", key="import"):
+    if upload and clicked("Import", type="primary", key="import"):
         with show_errors():
             st.query_params["study"] = studies.import_bundle(store(), upload.getvalue())
             st.rerun()
@@ -82,7 +83,7 @@ def status_text(study: Study) -> str:
 
 def one(study: Study) -> None:
     """The page of one study."""
-    if st.button("All studies", icon=":material/arrow_back:", type="tertiary"):
+    if clicked("All studies", "all-studies", icon=":material/arrow_back:", type="tertiary"):
         del st.query_params["study"]
         st.rerun()
     st.title(plain(study.title), anchor=False)
@@ -99,7 +100,7 @@ def simulated(study: Study) -> None:
     numbers(study.id)
     with st.container(horizontal=True):
         answer_button(study, type="primary")
-        if st.button("Insights", icon=":material/insights:"):
+        if clicked("Insights", "insights", icon=":material/insights:"):
             st.switch_page("pages/insights/page.py", query_params={"study": study.id})
         if may(study.id, "owner"):
             status_buttons(study)

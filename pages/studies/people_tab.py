@@ -8,6 +8,7 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Arm, Study, StudyConfig
+from pages.shared.clicks import clicked
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.guards import store
@@ -61,7 +62,7 @@ def photos(study: Study, coming: StudyConfig) -> None:
         )
         if having:
             st.text(f"{having} of {len(coming.arms)} people have a photo.")
-            if st.button("Remove all photos", key="remove-photos"):
+            if clicked("Remove all photos", key="remove-photos"):
                 studies.remove_photos(store(), study.id)
                 flash("All photos are removed.", "photos")
                 st.rerun()
@@ -72,7 +73,7 @@ def photos(study: Study, coming: StudyConfig) -> None:
         if found.unmatched:
             names = ", ".join(found.unmatched[:10])
             st.text(f"{len(found.unmatched)} files match no ID: {names}")
-        if st.button("Show these photos on cards", key="keep-photos", disabled=not found.photos):
+        if clicked("Show these photos on cards", key="keep-photos", disabled=not found.photos):
             studies.keep_photos(store(), study.id, found.photos)
             flash(f"Cards now show {len(found.photos)} photos.", "photos")
             st.rerun()
@@ -100,7 +101,7 @@ def joins(study: Study, coming: StudyConfig) -> None:
         group = st.selectbox("Group", groups, key=f"{key}-group", accept_new_options=True)
     state = state_control(coming, "State now", None, key=f"{key}-state")
     columns = fields(list(dict.fromkeys(c for one in coming.arms for c in one.columns)), {}, key)
-    if st.button("Add this person", key="join"):
+    if clicked("Add this person", key="join"):
         with show_errors():
             if not arm:
                 raise ValueError("the ID is empty: every person needs one")
@@ -124,7 +125,7 @@ def many_join(study: Study, coming: StudyConfig) -> None:
         found = studies.read_roster(sheet, coming.states, columns=columns)
         new = [arm for arm in found if arm.id not in here]
         st.text(f"{len(new)} new: {some_names([arm.label for arm in new], 20)}")
-        if st.button(f"Add these {len(new)}", key="join-file", disabled=not new):
+        if clicked(f"Add these {len(new)}", key="join-file", disabled=not new):
             studies.remember_columns(store(), study.id, "roster", columns)
             add(study, new, "join-file")
 
@@ -155,7 +156,7 @@ def leaves(study: Study, here: Sequence[Arm], budget: int) -> None:
         select_all=False,
     )
     st.caption("They are no longer compared or listed. Their data are kept.")
-    if st.button("Remove from the study", key="leave", disabled=not going):
+    if clicked("Remove from the study", key="leave", disabled=not going):
         with show_errors():
             if len(here) - len(going) < budget:
                 raise ValueError(
@@ -178,7 +179,7 @@ def comes_back(study: Study, coming: StudyConfig, gone: Sequence[Arm]) -> None:
     if who is None:
         return
     state = state_control(coming, "State now", None, key=f"back-state-{who}")
-    if st.button("Re-admit", key="come-back"):
+    if clicked("Re-admit", key="come-back"):
         with show_errors():
             add(study, [replace(arms[who], state=state or "", present=True)], "back")
 
@@ -200,7 +201,7 @@ def edit_card(study: Study) -> None:
         st.markdown("Your roster has no columns for cards.")
         return
     fresh = fields(list(known), known, f"fresh-{who}")
-    if st.button("Save for the next report", key="edit-card"):
+    if clicked("Save for the next report", key="edit-card"):
         changed = {c: text for c, text in fresh.items() if text != cards[who].get(c)}
         with show_errors():
             change_draft(study, lambda draft: draft.columns.update({who: changed}))

@@ -6,6 +6,7 @@ import streamlit as st
 
 from dopl_core import studies
 from dopl_core.studies import Study
+from pages.shared.clicks import clicked
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.guards import store
@@ -31,7 +32,7 @@ def show(study: Study) -> None:
         chosen |= setting_fields.ask(section, settings, now, "set", columns)
     new = {name: value for name, value in chosen.items() if value != now[name]}
     show_flash("settings")
-    if st.button("Save the settings", key="save", disabled=not new):
+    if clicked("Save the settings", key="save", disabled=not new):
         with show_errors():
             studies.change_settings(store(), study.id, **new)
             flash("Saved: it holds from the next list on.", "settings")

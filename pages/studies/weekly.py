@@ -7,6 +7,7 @@ import streamlit as st
 from dopl_core import studies
 from dopl_core.studies import Study, chart_text, week_of
 from pages.shared import backend
+from pages.shared.clicks import clicked
 from pages.shared.errors import last_click_failed, safely, show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.guards import ALL_STUDIES, may, store, team_fragment
@@ -88,7 +89,7 @@ def buttons(study: Study) -> None:
             label = plain(f"Report {word} {week}")
             st.button(label, type="primary", key="to-report", on_click=go_to, args=("Report",))
         common_tabs.answer_button(study)
-    if st.button("Insights", icon=":material/insights:", type="tertiary"):
+    if clicked("Insights", "insights", icon=":material/insights:", type="tertiary"):
         st.switch_page("pages/insights/page.py", query_params={"study": study.id})
 
 

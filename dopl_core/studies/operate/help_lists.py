@@ -17,6 +17,7 @@ from dopl_core.studies.model import event_bodies as bodies
 from dopl_core.studies.model.event_bodies import ListChanged, ListEntry
 from dopl_core.studies.model.event_kinds import body_of
 from dopl_core.studies.model.log_values import Epoch, Event, state_label
+from dopl_core.studies.model.names import is_erased
 from dopl_core.studies.model.owner_words import many_weeks, this_week
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.model.study_log import StudyLog
@@ -207,7 +208,7 @@ def _week_lists(
             labels,
             config.noun,
             tuple(name for name in config.columns_on_list if any(name in p.facts for p in shown)),
-            [one for one in shown if one.reserve],
+            [one for one in shown if one.reserve and not is_erased(one.id, one.label)],
             [one for one in shown if one.changed == "off"],
             first.by_answers,
             first.empty,

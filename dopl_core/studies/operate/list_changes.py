@@ -8,7 +8,7 @@ from dopl_core.studies.model.corrections import own_list
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.event_bodies import ListChanged
 from dopl_core.studies.model.log_values import Epoch, OwnList
-from dopl_core.studies.model.names import check_text
+from dopl_core.studies.model.names import check_text, is_erased
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.operate.help_lists import reasons
 from dopl_core.studies.replay import learner_from_log
@@ -37,23 +37,42 @@ def change_list(
     with write_study(store, study) as tx:
         _check_open(tx, week)
         reason = _reason(because)
-        epochs = tx.epochs
-        epoch, before = epochs[-1], epochs[:-1]
         removed, added = (_numbers(tx.config, ids) for ids in (remove, add))
-        _check_people(tx.config, epoch, removed, added)
-        learner = learner_from_log.learner_now(tx)
-        line = in_line(tx.config, learner, epoch, before)
-        arms = changed_arms(epoch, line, set(removed), set(added))
-        if len(arms) > len(epoch.arms):
+        _check_people(tx.config, tx.epochs[-1], removed, added)
+        if not _append(tx, remove, add, reason):
             raise StudyError(
-                f"the list has {len(epoch.arms)} places, and all are yours or drawn at random: "
-                "take somebody off as well"
+                f"the list has {len(tx.epochs[-1].arms)} places, and all are yours or drawn at "
+                "random: take somebody off as well"
             )
-        body = ListChanged(tx.week, list(remove), list(add), reason, [])
-        own = own_list(epoch, body, tx.config)
-        after = epoch.with_own(OwnList(arms, own.on, own.off))
-        body.entries = reasons(tx.config, learner, after, before, learner.visits)
-        tx.append("list_changed", body)
+
+
+def free_place(tx: StudyTransaction, person: str) -> None:
+    """Take somebody who is being erased off the open list; the next in line moves up.
+
+    Nothing changes where nobody else could be on the list.
+    """
+    is_open = tx.row.episode and tx.row.epoch < tx.config.horizon and tx.row.status != "closed"
+    if is_open and person in {tx.config.arms[n].id for n in tx.epochs[-1].listed.tolist()}:
+        _append(tx, [person], [], "")
+
+
+def _append(tx: StudyTransaction, remove: Sequence[str], add: Sequence[str], because: str) -> bool:
+    """Record a change of the open list; False if the list cannot be like this."""
+    epoch, before = tx.epochs[-1], tx.epochs[:-1]
+    removed, added = (_numbers(tx.config, ids) for ids in (remove, add))
+    learner = learner_from_log.learner_now(tx)
+    line = in_line(tx.config, learner, epoch, before)
+    people = tx.next_config.arms
+    line = line[[not is_erased(people[n].id, people[n].label) for n in line.tolist()]]
+    arms = changed_arms(epoch, line, set(removed), set(added))
+    if not 0 < len(arms) <= len(epoch.arms):
+        return False
+    body = ListChanged(tx.week, list(remove), list(add), because, [])
+    own = own_list(epoch, body, tx.config)
+    after = epoch.with_own(OwnList(arms, own.on, own.off))
+    body.entries = reasons(tx.config, learner, after, before, learner.visits)
+    tx.append("list_changed", body)
+    return True
 
 
 def _check_open(tx: StudyTransaction, week: int | None) -> None:

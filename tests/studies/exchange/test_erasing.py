@@ -104,6 +104,35 @@ def test_nothing_says_who_an_erased_person_was(
     studies.replay_study(store, study, seal=seal)
 
 
+def test_the_next_in_line_takes_the_place_of_a_person_who_is_erased(
+    store: Store, clock: Clock
+) -> None:
+    arms = [studies.Arm(f"p{n}", f"Name {n}", "all", "Low") for n in range(9)]
+    config = studies.from_roster(arms, ["Low", "High"], title="Ward", budget=3, practice=False)
+    study = studies.create_study(store, config)
+    [week] = studies.read_lists(store, study)
+    place, (next_up, second) = week.listed[0].id, [one.id for one in week.reserve]
+    studies.erase_person(store, study, place)
+    [after] = studies.read_lists(store, study)
+    assert {one.id for one in after.listed} == {one.id for one in week.listed} - {place} | {next_up}
+    assert [(one.id, one.because) for one in after.removed] == [("erased-1", "")]
+    check_replay(store, study)
+    # Nor is somebody who is next in line offered for a place, or moves up, once they are erased.
+    assert second in {one.id for one in after.reserve}
+    studies.erase_person(store, study, second)
+    [after] = studies.read_lists(store, study)
+    assert not {"erased-1", "erased-2"} & {one.id for one in (*after.listed, *after.reserve)}
+    studies.change_list(store, study, remove=[next_up], because="on holiday")
+    [after] = studies.read_lists(store, study)
+    assert len(after.listed) == len(week.listed)
+    assert not {"erased-1", "erased-2"} & {one.id for one in (*after.listed, *after.reserve)}
+    check_replay(store, study)
+    studies.replay_bundle(studies.export_bundle(store, study))
+    studies.observe(store, study, dict.fromkeys(studies.present_states(store, study), "Low"))
+    assert studies.advance(store, study)
+    check_replay(store, study)
+
+
 def test_nothing_says_who_erased_annotators_were(store: Store, tmp_path: Path) -> None:
     study = filled(store)
     token = access.invite(store, study, NAMES[0])

@@ -8,6 +8,7 @@ threads and processes at once. Nothing here knows of a web page.
     config = from_roster(read_roster(path, states), states, title=..., budget=8)   # an observed one
     past = read_history(path, config)                     # past records, if there are some
     read_protocol(store, study)                           # of a trial, if it was made with one
+    trial_analysis(store, study), trial_text              # what its protocol promised, at its looks
     study = create_study(store, config, past)             # its id; with its first duels and plan
 
     match next_duel(store, study, "Ann"):                 # what annotators do
@@ -121,6 +122,7 @@ from dopl_core.studies.collect.views import (
     name_of,
     side_of,
 )
+from dopl_core.studies.exchange import trial_text
 from dopl_core.studies.exchange.backup import Contents, back_up, restore
 from dopl_core.studies.exchange.erasing import (
     Erasure,
@@ -138,6 +140,7 @@ from dopl_core.studies.exchange.import_export import (
 )
 from dopl_core.studies.exchange.retention import due_erasures, retain
 from dopl_core.studies.exchange.seal import Seal, check_signature, seal_study, sign_seal
+from dopl_core.studies.exchange.trial_analysis import TrialAnalysis, trial_analysis
 from dopl_core.studies.members import Member, add_member, list_members, remove_member
 from dopl_core.studies.model.actors import (
     ALL_STUDIES,

@@ -21,7 +21,7 @@ from dopl_core.studies.analysis.effect_of_help import (
 )
 from dopl_core.studies.analysis.forecast import Forecast
 from dopl_core.studies.model import rules
-from dopl_core.studies.model.log_values import Epoch, state_label
+from dopl_core.studies.model.log_values import Epoch, reported_weeks, state_label
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.replay import learner_from_log
 from dopl_core.studies.replay.known_states import likely_states
@@ -107,7 +107,7 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
         epoch = reader.present_epoch() if row.episode else None
     S = config.n_states
     n_arms = max((len(move.states) for move in moves), default=config.n_arms)
-    weeks = effect_of_help.reported_weeks(moves, n_arms)
+    weeks = reported_weeks(moves, n_arms)
     groups = shared.codes[:n_arms] if (shared := rules.sharing(config)) else None
     weeks = weeks._replace(barred=rules.barred(config, moves), groups=groups)
     rng = np.random.default_rng([config.seed % 2**32, row.seq])

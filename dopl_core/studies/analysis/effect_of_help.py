@@ -21,7 +21,6 @@ from scipy.special import ndtr, stdtr, stdtrit
 
 from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray, IntArray
 from dopl_core.learning.reported_weeks import ReportedWeeks, better_off, better_states
-from dopl_core.studies.model.log_values import Epoch, moves_in
 from dopl_core.studies.operate.known_effects import KnownEffect, known_effects
 
 LEVEL = 0.9  # of intervals
@@ -49,16 +48,6 @@ class Estimate(NamedTuple):
 
 
 UNKNOWN_ESTIMATE = Estimate(np.nan, np.nan, np.nan, 0.5)
-
-
-def reported_weeks(moves: Sequence[Epoch], n_arms: int) -> ReportedWeeks:
-    """The reported weeks of `moves`; arms that were absent have state UNKNOWN."""
-    states, helped, next_states = moves_in(list(moves), n_arms)
-    listed, by_lot = np.zeros_like(states), np.zeros_like(states)
-    reported = [move for move in moves if move.next_states is not None]
-    for week, move in enumerate(reported):
-        listed[week, move.arms], by_lot[week, move.by_lot] = 1, 1
-    return ReportedWeeks(states, helped, next_states, listed, by_lot)
 
 
 def better_half(n_states: int) -> NDArray[np.bool_]:

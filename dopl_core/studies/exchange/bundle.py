@@ -11,6 +11,7 @@ plans.csv        one row a plan; `digest` is of all its arrays
 history.csv      past records, where there are some
 answers.csv      past answers, where there are some
 arrays.npz       what the learner held after the last plan
+protocol.json, analysis.json, methods.md: of a trial, see trial_files.py; only replay reads them
 
 The same study gives the same bytes. Invites, keys, photos and the browsers of participants stay in
 the database. Bundles of version 3 have no queue.csv: what nobody was shown yet is chosen anew.
@@ -21,7 +22,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -325,13 +326,19 @@ def _with_reports(epochs: list[Epoch], content: list[ReportJson]) -> list[Epoch]
 # --- the files
 
 
-def _unzip(source: Path | bytes) -> dict[str, bytes]:
-    """The files that a bundle has; nothing else in it is read, and nothing grows huge."""
+def read_texts(source: Path | bytes, names: Sequence[str]) -> dict[str, bytes]:
+    """Texts for people that a bundle has, of these names."""
+    found = _unzip(source, ("study.json", *names))
+    return {name: found[name] for name in names if name in found}
+
+
+def _unzip(source: Path | bytes, wanted: Sequence[str] = _MEMBERS) -> dict[str, bytes]:
+    """The wanted files that a bundle has; nothing else is read, and nothing grows huge."""
     name = source.name if isinstance(source, Path) else "the bundle"
     content = source if isinstance(source, bytes) else _content(source)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as bundle:
-            members = [m for m in bundle.infolist() if m.filename in _MEMBERS]
+            members = [m for m in bundle.infolist() if m.filename in wanted]
             _check_members(members)
             files = {member.filename: _read_member(bundle, member) for member in members}
     except CsvError:

@@ -113,6 +113,34 @@ COLUMNS = {
     },
 }
 
+# Of a trial only; shares are of people, from -1 to 1.
+ANALYSIS = {
+    "protocol": "The digest of the protocol: the SHA-256 of protocol.json.",
+    "fixed_at": "When the protocol was fixed, UTC.",
+    "analysis": "The version of the analysis.",
+    "software": "The version of dopl that made the analysis.",
+    "source": "The SHA-256 of its source code.",
+    "weeks": "How many weeks (epochs) are reported, at most planned_weeks.",
+    "planned_weeks": "After how many weeks the trial ends.",
+    "next_look": "The week of the next look; null after the last one.",
+    "looks": "The results at each look that the protocol allows and that was reached.",
+    "looks.week": "The week after which the look was.",
+    "looks.spent": "The error spent by this look, of the level of the protocol.",
+    "looks.nominal": "The level of this look's own test and intervals.",
+    "looks.p": "The permutation p of: help changes nobody's outcome. Two-sided.",
+    "looks.claim": "1 if help works, -1 if it does harm, 0 if p is above nominal.",
+    "looks.effect": "The effect of help by lot, a difference of shares, with its interval.",
+    "looks.others": "The same among people off the list, by those drawn for a place.",
+    "looks.listed": "The same among people on the list, by those drawn to wait.",
+    "looks.list_gain": "The effect of the list over lots: listed less others.",
+    "looks.drawn": "How many were drawn for a place, each week they were.",
+    "looks.drawn_known": "How many of these have a known state before and after.",
+    "looks.waiting": "How many were drawn to wait, each week they were.",
+    "looks.waiting_known": "How many of these have a known state before and after.",
+    "flow": "The flow of people: at each step, people, and people times weeks.",
+    "deviations": "How the study departed from its protocol.",
+}
+
 
 FIXED = {
     "world": "observed: the owner reports states; simulated: a known bandit makes them.",
@@ -137,6 +165,7 @@ def text() -> str:
         "\n`answers.csv`, where there are past answers, has the columns annotator, winner, loser, "
         "when.\n"
     )
+    parts.append(_section("analysis.json, of a trial with a protocol", ANALYSIS))
     settings = {name: _setting(setting) for name, setting in SETTINGS.items()}
     parts.append(_section("study.json, config: settings", settings))
     parts.append(_section("study.json, config: what never changes", FIXED))

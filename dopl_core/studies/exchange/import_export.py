@@ -4,7 +4,13 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from dopl_core.learning.learner import Learner
-from dopl_core.studies.exchange import bundle, codebook, import_writer, reliability_csv
+from dopl_core.studies.exchange import (
+    bundle,
+    codebook,
+    import_writer,
+    reliability_csv,
+    trial_files,
+)
 from dopl_core.studies.exchange import seal as seals
 from dopl_core.studies.exchange.names_removed import without_names as removed
 from dopl_core.studies.exchange.rows import check_duels, check_rows
@@ -25,6 +31,8 @@ def export_bundle(
 ) -> bytes:
     """The zip of a study as it is now, with its lists and a codebook.
 
+    Of a trial, also the protocol, the promised analysis and its methods; see trial_files.py.
+
     without_names: nothing says who patients and annotators are; see names_removed.py
     keep: columns that it then still has
     """
@@ -38,7 +46,7 @@ def export_bundle(
     lists = safe_csv.write(help_lists.EVERY_LIST, help_lists.every_list(log))
     reliable = safe_csv.write(reliability_csv.COLUMNS, reliability_csv.rows(log))
     texts = {"lists.csv": lists, "reliability.csv": reliable, "codebook.md": codebook.text()}
-    return bundle.write(log, texts)
+    return bundle.write(log, texts | trial_files.files(log))
 
 
 @slowly()
@@ -58,13 +66,18 @@ def replay_bundle(
 ) -> Learner:
     """The learner of a bundle, computed from the start and compared with it at every step.
 
+    The analysis that a protocol promised is computed again, too.
     tell: is told the result in a sentence
     seal: a line of `dopl seal` that the log must contain
     """
     log = bundle.read(source)
     if seal is not None:
         seals.check_log(log, seals.read_seal(seal))
-    return replay(log, tell)
+    how: list[str] = []
+    learner = replay(log, how.append)
+    compared = trial_files.compare(log, bundle.read_texts(source, trial_files.FILES))
+    tell(" ".join([*how, compared]).rstrip())
+    return learner
 
 
 @slowly()

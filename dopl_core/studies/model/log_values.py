@@ -1,10 +1,12 @@
 """The values that a study log is made of: events, impressions, epochs, plans, people."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dopl_core.learning.bandit import UNKNOWN, IntArray
+from dopl_core.learning.reported_weeks import ReportedWeeks
 from dopl_core.studies.model.outcomes import CREDIT, LEARNT
 from dopl_core.studies.model.study_config import StudyConfig
 
@@ -202,3 +204,13 @@ def moves_in(epochs: list[Epoch], n_arms: int) -> tuple[IntArray, IntArray, IntA
             helped[known, epoch.acted] = 1
             known += 1
     return states[:known], helped[:known], next_states[:known]
+
+
+def reported_weeks(moves: Sequence[Epoch], n_arms: int) -> ReportedWeeks:
+    """The reported weeks of `moves`; arms that were absent have state UNKNOWN."""
+    states, helped, next_states = moves_in(list(moves), n_arms)
+    listed, by_lot = np.zeros_like(states), np.zeros_like(states)
+    reported = [move for move in moves if move.next_states is not None]
+    for week, move in enumerate(reported):
+        listed[week, move.arms], by_lot[week, move.by_lot] = 1, 1
+    return ReportedWeeks(states, helped, next_states, listed, by_lot)

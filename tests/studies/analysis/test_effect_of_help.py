@@ -10,7 +10,7 @@ from dopl_core.learning.lots import exchange
 from dopl_core.learning.reported_weeks import ReportedWeeks, better_off
 from dopl_core.studies.analysis import effect_of_help, forecast
 from dopl_core.studies.analysis.effect_of_help import Slope
-from dopl_core.studies.model.log_values import Epoch
+from dopl_core.studies.model.log_values import Epoch, reported_weeks
 
 UNKNOWN = -1
 
@@ -51,7 +51,7 @@ def test_reported_weeks_have_the_arms_helped_listed_and_drawn():
         Epoch(2, 0, states(1, 0, 1), states(1), states(1, 1, 0), "owner", helped=states(2)),
         Epoch(3, 0, states(1, 1, 0), states(0), None, None),
     ]
-    found = effect_of_help.reported_weeks(moves, 3)
+    found = reported_weeks(moves, 3)
     assert found.helped.tolist() == [[1, 0, 0], [0, 0, 1]]
     assert found.listed.tolist() == [[1, 0, 0], [0, 1, 0]]
     assert found.by_lot.tolist() == [[1, 0, 0], [0, 0, 0]]

@@ -23,7 +23,7 @@ MAY_IMPORT = {
 # Packages of dopl_core/studies: each may import itself and those before it.
 PACKAGES = ("model", "store", "replay", "collect", "operate", "exchange", "analysis")
 LAST = ("members", "roles", "audit", "access", "diagnostics", "weekly_cli", "access_cli")
-LAST += ("erasure_cli", "cli")
+LAST += ("erasure_cli", "power_cli", "cli")
 FILES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in (ROOT / "dopl_core").rglob("*.py")

@@ -40,6 +40,7 @@ threads and processes at once. Nothing here knows of a web page.
     answers, plans, annotators, consents, participants, beliefs, transitions     # as data frames
     assessment, assessment_text, chart_text, effect_of_help, forecast      # what the data says
     reliability, reliability_text                         # whether people can stop answering
+    power, power_text                                     # whether a trial can show an effect
     access                                                # keys, sessions and invitations
     add_member(store, study, "ann@clinic.example", "reader"); remove_member(...); list_members(...)
     store.acting_as(actor)                                # for somebody: roles.py says what is open
@@ -167,6 +168,9 @@ from dopl_core.studies.model.past_answers import PastAnswers, read_answers
 from dopl_core.studies.model.past_records import Records, read_history
 from dopl_core.studies.model.plurals import plural
 from dopl_core.studies.model.protocol import Protocol, read_protocol_file
+from dopl_core.studies.model.protocol import digest as protocol_digest
+from dopl_core.studies.model.protocol import to_json as protocol_json
+from dopl_core.studies.model.protocol_text import fixed_words, protocol_text
 from dopl_core.studies.model.roster import (
     Columns,
     Report,
@@ -257,6 +261,8 @@ if TYPE_CHECKING:
         chart_text,
         effect_of_help,
         forecast,
+        power,
+        power_text,
         reliability,
         reliability_text,
         sharing_cost,
@@ -271,6 +277,8 @@ _ANALYSIS = (
     "chart_text",
     "effect_of_help",
     "forecast",
+    "power",
+    "power_text",
     "reliability",
     "reliability_text",
     "sharing_cost",

@@ -9,7 +9,7 @@ import numpy as np
 
 from dopl_core import studies
 from dopl_core.paths import write_private
-from dopl_core.studies import Setting, StudyError, access, access_cli, erasure_cli
+from dopl_core.studies import Setting, StudyError, access, access_cli, erasure_cli, power_cli
 from dopl_core.studies.diagnostics import run_checks
 from dopl_core.studies.operate.rehearsal import Habits, people_in
 from dopl_core.studies.operate.rehearsal import rehearse as play
@@ -22,6 +22,7 @@ Adder = Callable[[str, Command], argparse.ArgumentParser]
 def add(command: Adder) -> None:
     """Add the commands to the parser."""
     _add_new(command("new", new))
+    power_cli.add(command)
     _add_weekly(command)
     command("studies", show_studies)
     command("doctor", doctor)
@@ -55,6 +56,7 @@ def _add_new(sub: argparse.ArgumentParser) -> None:
     option("roster", type=Path, metavar="ROSTER.csv", help="id, state, and what cards show")
     option("--states", required=True, help="from worst to best, separated by commas")
     option("--history", type=Path, metavar="FILE", help="past records: id, when, state, helped")
+    option("--protocol", type=Path, metavar="FILE", help="of a trial, from `dopl power`; for ever")
     for setting in studies.offered_in("observed"):
         option(
             f"--{setting.name.replace('_', '-')}",
@@ -166,9 +168,12 @@ def new(args: argparse.Namespace) -> None:
             chosen[setting.name] = setting.parse(getattr(args, setting.name))
         elif setting.about.offered is not None:
             chosen[setting.name] = setting.about.offered
+    trial = None if args.protocol is None else studies.read_protocol_file(args.protocol)
+    if trial is not None and "by_lot" not in args:
+        chosen["by_lot"] = trial.by_lot
     config = studies.from_roster(studies.read_roster(args.roster, states), states, **chosen)
     past = None if args.history is None else studies.read_history(args.history, config)
-    say(studies.create_study(open_store(), config, past))
+    say(studies.create_study(open_store(), config, past, protocol=trial))
 
 
 def change_settings(args: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from pages.shared.errors import safely, show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.guards import may, store
 from pages.shared.help_link import help_link
-from pages.studies import erasure, invitations
+from pages.studies import erasure, invitations, publish
 
 WAITS = {
     "annotators": "Waiting for answers",
@@ -137,7 +137,8 @@ def _columns_to_keep(study: Study) -> list[str]:
 
 
 def data(study: Study) -> None:
-    """Export and delete."""
+    """Protocol, export and delete."""
+    publish.show_fixed(study)
     st.caption("A bundle holds the whole study. Import it on this or another server.")
     nameless = st.checkbox(
         "Without names",

@@ -19,7 +19,7 @@ from pages.shared.errors import show_errors
 from pages.shared.guards import store
 from pages.shared.help_link import help_link
 from pages.shared.markdown import plain
-from pages.studies import roster_mapping, setting_fields
+from pages.studies import publish, roster_mapping, setting_fields
 
 ROSTERS = ROOT / "data" / "rosters"
 MOST_SHOWN = 200  # rows of an uploaded table that are shown
@@ -78,12 +78,16 @@ def form() -> None:
         config = people.make(**chosen)
         with right:
             preview(config)
-        past = past_records(config) if people.world == "observed" else None
-        answers = past_answers(config, past) if people.world == "observed" else None
-        if clicked("Create the study", type="primary", key="create"):
+        observed = people.world == "observed"
+        past = past_records(config) if observed else None
+        answers = past_answers(config, past) if observed else None
+        ready, trial = True, None
+        if observed:
+            ready, trial = publish.ask(config, past, f"by_lot {people.key}")
+        if clicked("Create the study", type="primary", key="create", disabled=not ready):
             many = f"{config.n_arms:,} {plain(studies.plural(config.noun))}"
             with st.spinner(f"Creating a study of {many}…", show_time=True):
-                study = studies.create_study(store(), config, past, answers)
+                study = studies.create_study(store(), config, past, answers, trial)
                 if people.columns is not None:
                     studies.remember_columns(store(), study, "roster", people.columns)
             st.query_params["study"] = study

@@ -217,3 +217,36 @@ def test_the_word_for_an_epoch_is_the_owners(upload, store):
     app.button(key="create").click().run()
     assert studies.list_studies(store)[0].config.epoch_word == "month"
     assert "Month 1" in said(app)
+
+
+def test_a_trial_has_its_power_computed_and_its_protocol_fixed(upload, visit, store, monkeypatch):
+    monkeypatch.setattr("dopl_core.studies.analysis.power.CLINICS", 20)
+    monkeypatch.setattr("dopl_core.studies.analysis.power.WEEKS", (6, 39))
+    app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
+    app.number_input(key="budget roster").set_value(4).run()
+    app.checkbox(key="publish").check().run()
+    assert app.button(key="create").disabled
+    assert "A trial needs places chosen at random. Compute the power first" in said(app)
+    app.text_input(key="publish-question").set_value("Do *calls* help?")
+    app.number_input(key="publish-weeks").set_value(30)
+    app.button(key="compute-power").click().run()
+    assert not app.exception
+    table = app.dataframe[-1].value
+    assert list(table.columns) == ["Places at random", "6 weeks", "30 weeks", "39 weeks"]
+    assert "If help improves 20 more people in 100" in said(app)
+    app.button(key="use-design").click().run()
+    assert not app.exception
+    assert app.number_input(key="by_lot roster").value in (1, 2)
+    weeks = app.number_input(key="publish-weeks").value
+    assert "Nobody can change it afterwards" in said(app)
+    app.button(key="create").click().run()
+    assert not app.exception
+    [study] = studies.list_studies(store)
+    fixed = studies.read_protocol(store, study.id)
+    assert fixed.protocol.question == "Do *calls* help?"
+    assert (fixed.protocol.weeks, fixed.protocol.by_lot) == (weeks, study.config.by_lot)
+    assert fixed.protocol.power >= 0.8
+    app = visit("studies", study=study.id, tab="Data")
+    assert "Do calls help?" in said(app)
+    assert fixed.digest in said(app)
+    assert "Protocol of the trial, fixed on" in str([box.label for box in app.expander])

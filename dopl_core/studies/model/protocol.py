@@ -14,7 +14,7 @@ from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.validation import convert, text, whole
 
-MOST_WEEKS = 520
+MOST_WEEKS, MOST_LOOKS = 520, 50
 OUTCOMES = {"better_off": "in a better state at the next report, or still in the best state"}
 
 
@@ -41,7 +41,7 @@ class Protocol(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     budget: Annotated[int, whole(1, environments.MOST_ARMS)]
     by_lot: Annotated[int, whole(1, environments.MOST_ARMS)]
     weeks: Annotated[int, whole(1, MOST_WEEKS)]
-    looks: Annotated[tuple[Annotated[int, whole(1, MOST_WEEKS)], ...], Meta(max_length=50)]
+    looks: Annotated[tuple[Annotated[int, whole(1, MOST_WEEKS)], ...], Meta(max_length=MOST_LOOKS)]
     effect: Annotated[float, Meta(gt=0, le=1)]
     power: Annotated[float, Meta(ge=0, le=1)] | None = None
     level: Annotated[float, Meta(gt=0, lt=1)] = 0.05
@@ -49,17 +49,28 @@ class Protocol(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     analysis: Annotated[int, whole(1, 1_000)] = 1
 
     def __post_init__(self) -> None:
-        if self.by_lot >= self.budget:
-            raise StudyError(f"by_lot is {self.by_lot}: less than budget, {self.budget}, needed")
-        if self.people <= self.budget:
-            raise StudyError(
-                f"budget is {self.budget} for {self.people} people: a trial needs fewer places "
-                "than people, as nobody is left to compare with"
-            )
+        check_size(self.people, self.budget, self.by_lot)
         if any(one >= two for one, two in pairwise(self.looks)):
             raise StudyError("looks are weeks in rising order, each once")
         if self.looks[-1:] != (self.weeks,):
             raise StudyError(f"looks: the last one must be the last week, {self.weeks}")
+
+
+def check_size(people: int, budget: int, by_lot: int) -> None:
+    """Refuse a trial without anybody to compare with."""
+    if not 2 <= budget < people:
+        raise StudyError(
+            f"budget is {budget} for {people} people: a trial needs at least 2 places, and fewer "
+            "than there are people"
+        )
+    most = min(budget - 1, people - budget)
+    if not 1 <= by_lot <= most:
+        raise StudyError(f"by_lot is {by_lot}: a whole number from 1 to {most} needed")
+
+
+def make_protocol(**said: object) -> Protocol:
+    """A protocol of these fields, checked."""
+    return convert(said, Protocol, "", StudyError)
 
 
 def digest(protocol: Protocol) -> str:
@@ -75,9 +86,9 @@ def to_json(protocol: Protocol) -> bytes:
     return msgspec.json.encode(said, order="sorted")
 
 
-def read_protocol_file(source: Path | bytes, name: str = "protocol.json") -> Protocol:
+def read_protocol_file(path: Path) -> Protocol:
     """The protocol in a JSON file, as `dopl power --protocol` writes it."""
-    content = source if isinstance(source, bytes) else source.read_bytes()
+    content, name = path.read_bytes(), path.name
     try:
         found = read_json(content.decode())
     except (StudyError, UnicodeDecodeError) as error:

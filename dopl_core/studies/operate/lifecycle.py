@@ -59,7 +59,7 @@ def create_study(
         check_fits(protocol, config)
     given = [] if history is None else [_past(history)]
     given += [] if answers is None else [_past_answers(answers)]
-    now, learner = _with_past(config, given)
+    now, learner = _folded(config, given)
     study = f"{_slug(config.title)}-{secrets.token_hex(3)}"
     row, content = inserts.study(study, config, store.now())
     episode = None if config.sitting else begin(now, learner, first_states(now))
@@ -97,8 +97,13 @@ def _past_answers(answers: PastAnswers) -> Change:
     return "answers_added", AnswersAdded(answers.text, answers.count)
 
 
-def _with_past(config: StudyConfig, given: list[Change]) -> tuple[StudyConfig, Learner]:
-    """The configuration and the learner of a new study that is given past records or answers."""
+def learner_with_past(config: StudyConfig, history: Records | None) -> tuple[StudyConfig, Learner]:
+    """The configuration and the learner of a new study that is given past records."""
+    return _folded(config, [] if history is None else [_past(history)])
+
+
+def _folded(config: StudyConfig, given: list[Change]) -> tuple[StudyConfig, Learner]:
+    """The configuration and the learner of a new study, after events."""
     progress = Progress(config, [], ())
     for kind, body in given:
         apply(progress, Event(0, kind, body=inserts.to_text(to_builtins(body))))

@@ -1,6 +1,7 @@
 """The protocol of a trial: checked when it is made, fixed in the log, and never changed."""
 
 import json
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -26,24 +27,27 @@ CONFIG = clinic(sitting=2, by_lot=1)
         ({"looks": (2, 2, 4)}, "rising order"),
         ({"looks": (2, 3)}, "the last one must be the last week, 4"),
         ({"looks": ()}, "the last one must be the last week"),
-        ({"by_lot": 2}, "by_lot is 2: less than budget, 2, needed"),
-        ({"people": 2}, "fewer places than people"),
+        ({"by_lot": 2}, "by_lot is 2: a whole number from 1 to 1 needed"),
+        ({"people": 2}, "budget is 2 for 2 people"),
         ({"effect": 0}, "effect is 0"),
         ({"power": 2}, "power is 2"),
         ({"outcome": "alive"}, "must be one of better_off"),
         ({"patients": 4}, '"patients" is unknown'),
     ],
 )
-def test_a_protocol_that_cannot_be_kept_is_refused(wrong: dict[str, object], words: str) -> None:
-    given = msgspec.to_builtins(trial(CONFIG)) | wrong
+def test_a_protocol_that_cannot_be_kept_is_refused(
+    wrong: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    (file := tmp_path / "p.json").write_text(json.dumps(msgspec.to_builtins(trial(CONFIG)) | wrong))
     with pytest.raises(StudyError, match=words):
-        studies.read_protocol_file(json.dumps(given).encode(), "protocol.json")
+        studies.read_protocol_file(file)
 
 
-def test_equal_protocols_and_only_they_have_the_same_digest() -> None:
+def test_equal_protocols_and_only_they_have_the_same_digest(tmp_path: Path) -> None:
     one = trial(CONFIG)
     assert digest(one) == digest(trial(CONFIG, level=0.05, outcome="better_off"))
-    assert digest(one) == digest(studies.read_protocol_file(to_json(one), "protocol.json"))
+    (file := tmp_path / "p.json").write_bytes(to_json(one))
+    assert digest(one) == digest(studies.read_protocol_file(file))
     others = {"question": "Do letters help?", "power": 0.8, "effect": 0.21, "looks": (4,)}
     assert all(digest(one) != digest(trial(CONFIG, **{k: v})) for k, v in others.items())
 
@@ -64,7 +68,9 @@ def test_a_protocol_is_fixed_with_the_study_before_anything_else(store: Store) -
     assert studies.read_protocol(store, studies.create_study(store, clinic())) is None
 
 
-@pytest.mark.parametrize("wrong", [{"people": 5}, {"budget": 3}, {"by_lot": 2, "budget": 3}])
+@pytest.mark.parametrize(
+    "wrong", [{"people": 5}, {"budget": 3}, {"people": 6, "budget": 3, "by_lot": 2}]
+)
 def test_a_protocol_of_another_study_is_refused(
     sqlite_store: Store, wrong: dict[str, object]
 ) -> None:

@@ -40,7 +40,9 @@ def ask(config: StudyConfig, past: Records | None, lots: str) -> tuple[bool, Pro
         question, effect, weeks, looks = _fields(config)
         found = _computed(config, past, effect, weeks, looks)
         if found:
-            _show_power(found, config, effect, lots, records=past is not None)
+            _show_power(found, config, effect, weeks, lots)
+            records = past is not None
+            st.caption(f"{plain(power_text.caveat(found, records=records))} {power_text.COST}")
         if not config.by_lot:
             how = "Choose a design above" if found else "Compute the power first"
             st.info(f"A trial needs places chosen at random. {how}, or set them in step 3.")
@@ -71,7 +73,7 @@ def _fields(config: StudyConfig) -> tuple[str, float, int, int]:
     more = left.number_input(
         f"How many more {people} in 100 get better with help?", value=20, key="publish-effect"
     )
-    weeks = middle.number_input(f"{words.capitalize()} of the trial", value=26, step=1, key=_WEEKS)
+    weeks = middle.number_input(f"How many {words} can it last?", value=26, step=1, key=_WEEKS)
     looks = right.number_input(
         "Number of analyses",
         value=2,
@@ -107,7 +109,7 @@ def _computed(
 
 
 def _show_power(
-    found: Sequence[power.Power], config: StudyConfig, effect: float, lots: str, *, records: bool
+    found: Sequence[power.Power], config: StudyConfig, effect: float, weeks: int, lots: str
 ) -> None:
     table = pd.DataFrame(
         power_text.rows(found, config.budget),
@@ -115,10 +117,9 @@ def _show_power(
     )
     st.markdown("**Power: how likely the trial is to show this effect**")
     st.dataframe(table, hide_index=True)
-    st.markdown(plain(power_text.advice(found, config, effect)))
-    st.caption(f"{plain(power_text.caveat(found, records=records))} {power_text.COST}")
-    best = power.recommended(found)
-    if best is not None and (config.by_lot, st.session_state[_WEEKS]) != (best.by_lot, best.weeks):
+    st.markdown(plain(power_text.advice(found, config, effect, weeks)))
+    best = power.recommended(found, weeks)
+    if best is not None and (config.by_lot, weeks) != (best.by_lot, best.weeks):
         words = f"Use {power_text.design(best, config)}"
         st.button(plain(words), key="use-design", on_click=_use, args=(best, lots))
 

@@ -234,6 +234,7 @@ def test_a_trial_has_its_power_computed_and_its_protocol_fixed(upload, visit, st
     table = app.dataframe[-1].value
     assert list(table.columns) == ["Places at random", "6 weeks", "30 weeks", "39 weeks"]
     assert "If help improves 20 more people in 100" in said(app)
+    assert "of at most 30 weeks" in said(app)
     app.button(key="use-design").click().run()
     assert not app.exception
     assert app.number_input(key="by_lot roster").value in (1, 2)

@@ -138,9 +138,10 @@ def _check(
 
 
 def usual_lots(config: StudyConfig) -> tuple[int, ...]:
-    """Places by lot to choose from: an eighth of the budget, a quarter, and so on to a half."""
+    """Places by lot to choose from: one, and shares of the budget up to a half."""
     most = min(config.budget - 1, int(config.present.sum()) - config.budget)
-    some = {min(max(round(config.budget * part / 8), 1), most) for part in (1, 2, 3, 4)}
+    parts = (0, 1 / 32, 1 / 8, 1 / 4, 1 / 2)
+    some = {min(max(round(config.budget * part), 1), most) for part in parts}
     return tuple(sorted(places for places in some if places > 0))
 
 
@@ -149,10 +150,14 @@ def even_looks(weeks: int, count: int) -> tuple[int, ...]:
     return tuple(round(weeks * (j + 1) / count) for j in range(count))
 
 
-def recommended(found: Sequence[Power], enough: float = ENOUGH) -> Power | None:
-    """The design with enough power that draws the fewest people by lot; None if there is none."""
-    good = [one for one in found if one.power >= enough]
-    return min(good, key=lambda one: (one.by_lot * one.weeks, one.weeks), default=None)
+def recommended(found: Sequence[Power], weeks: int | None = None) -> Power | None:
+    """The design with enough power that draws the fewest people by lot; None if there is none.
+
+    weeks: how long the trial may last; longer designs count only if no other has enough power
+    """
+    good = [one for one in found if one.power >= ENOUGH]
+    short = [one for one in good if weeks is None or one.weeks <= weeks]
+    return min(short or good, key=lambda one: (one.by_lot * one.weeks, one.weeks), default=None)
 
 
 def protocol_of(chosen: Power, config: StudyConfig, question: str, effect: float) -> Protocol:

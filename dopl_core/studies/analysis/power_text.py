@@ -18,20 +18,26 @@ def columns(found: Sequence[Power], word: str = "week") -> list[str]:
 
 def rows(found: Sequence[Power], budget: int) -> list[tuple[str, ...]]:
     """The power of each design: a row for each number of places, a column for each duration."""
-    known = {(one.by_lot, one.weeks): percent(one.power) for one in found}
+    known = {(one.by_lot, one.weeks): _percent(one.power) for one in found}
     weeks = _weeks(found)
     lots = sorted({one.by_lot for one in found})
     return [(f"{k} of {budget}", *(known[k, one] for one in weeks)) for k in lots]
+
+
+def _percent(share: float) -> str:
+    return percent(share) if share < 0.995 else "over 99 %"
 
 
 def _weeks(found: Sequence[Power]) -> list[int]:
     return sorted({one.weeks for one in found})
 
 
-def advice(found: Sequence[Power], config: StudyConfig, effect: float) -> str:
-    """What to choose, and why."""
+def advice(
+    found: Sequence[Power], config: StudyConfig, effect: float, weeks: int | None = None
+) -> str:
+    """What to choose, and why; weeks: how long the trial may last, if possible."""
     people = plural(config.noun)
-    if (best := recommended(found)) is None:
+    if (best := recommended(found, weeks)) is None:
         most = max(found, key=lambda one: one.power)
         return (
             f"No design here has a power of {percent(ENOUGH)}. The best one has "
@@ -40,9 +46,16 @@ def advice(found: Sequence[Power], config: StudyConfig, effect: float) -> str:
         )
     return (
         f"Choose {design(best, config)}. If help improves {100 * effect:g} more {people} in 100, "
-        f"the trial shows it with a probability of {percent(best.power)}. Of all designs here with "
-        f"at least {percent(ENOUGH)}, this one draws the fewest {people} at random."
+        f"the trial shows it with a probability of {_percent(best.power)}. Of all designs "
+        f"{_within(best, config, weeks)} with at least {percent(ENOUGH)}, this one draws the "
+        f"fewest {people} at random."
     )
+
+
+def _within(best: Power, config: StudyConfig, weeks: int | None) -> str:
+    if weeks is None or best.weeks > weeks:
+        return "here"
+    return f"of at most {many_weeks(config.epoch_word, weeks)}"
 
 
 def caveat(found: Sequence[Power], *, records: bool) -> str:

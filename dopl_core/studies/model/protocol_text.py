@@ -14,7 +14,7 @@ def sections(protocol: Protocol, config: StudyConfig) -> list[tuple[str, str]]:
     states = ", ".join(state.label for state in config.states)
     best = config.states[-1].label
     k, B, others = protocol.by_lot, protocol.budget, protocol.people - protocol.budget
-    waits = "1 of them" if k == 1 else f"{k} of them"
+    wait, get = ("waits", "is helped") if k == 1 else ("wait", "are helped")
     level = f"{100 * protocol.level:g} %"
     return [
         ("Question", protocol.question),
@@ -26,9 +26,9 @@ def sections(protocol: Protocol, config: StudyConfig) -> list[tuple[str, str]]:
         ("Help", f"Every {word}, {B:,} {people} are helped. A list says whom to help."),
         (
             "Randomisation",
-            f"Every {word}, DOPL first chooses {B:,} {people}. Then {waits}, drawn at random, wait "
-            f"this {word}, and as many of the other {others:,}, drawn at random, are helped in "
-            "their place. All are equally likely to be drawn.",
+            f"Every {word}, DOPL first chooses {B:,} {people}. Then {k:,} of them, drawn at "
+            f"random, {wait} this {word}. {k:,} of the other {others:,}, drawn at random, {get} "
+            "instead. All are equally likely to be drawn.",
         ),
         (
             "Primary outcome",

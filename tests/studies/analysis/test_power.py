@@ -139,9 +139,11 @@ def test_a_trial_needs_real_people_and_somebody_to_compare_with() -> None:
 def test_the_recommended_design_draws_the_fewest_people() -> None:
     weak, longer = DESIGN._replace(weeks=8, power=0.5), DESIGN._replace(by_lot=1, weeks=39)
     assert power.recommended([weak, DESIGN, longer]) == longer
+    assert power.recommended([weak, DESIGN, longer], weeks=26) == DESIGN
+    assert power.recommended([weak, longer], weeks=26) == longer
     assert power.recommended([weak]) is None
     assert power.even_looks(26, 3) == (9, 17, 26)
-    assert power.usual_lots(twelve(budget=8)) == (1, 2, 3, 4)
+    assert power.usual_lots(twelve(budget=8)) == (1, 2, 4)
     assert power.usual_lots(twelve(budget=2)) == (1,)
 
 
@@ -150,6 +152,7 @@ def test_advice_names_the_design_and_its_power() -> None:
     said = power_text.advice([DESIGN], config, 0.2)
     assert said.startswith("Choose 2 of 4 places at random for 26 weeks. If help improves 20 more")
     assert "84 %" in said
+    assert "of at most 30 weeks" in power_text.advice([DESIGN], config, 0.2, weeks=30)
     none = power_text.advice([DESIGN._replace(power=0.4)], config, 0.2)
     assert none.startswith("No design here has a power of 80 %. The best one has 40 %")
     assert power_text.rows([DESIGN], 4) == [("2 of 4", "84 %")]
@@ -192,7 +195,7 @@ def test_the_text_of_a_protocol_says_all_that_was_promised() -> None:
     for words in (
         "Question: Do calls help?",
         "begins with 12 patients",
-        "2 of them, drawn at random, wait this week, and as many of the other 8",
+        "2 of them, drawn at random, wait this week. 2 of the other 8",
         "States from worst to best: Low, Moderate, High",
         "after 13 and 26 reported weeks",
         "error of 5 %",

@@ -151,11 +151,10 @@ def often_compared(winners: IntArray, losers: IntArray, least: int) -> NDArray[n
         kept &= ~(np.isin(winners, rare) | np.isin(losers, rare))
 
 
-def with_more(reliability: float, answers: int, more: int) -> float:
-    """The reliability that `more` answers would bring: the formula of Spearman and Brown."""
-    if not 0 < reliability < 1 or not answers:
+def spearman_brown(reliability: float, times: float) -> float:
+    """The reliability with so many times the answers about each item."""
+    if not 0 < reliability < 1:
         return reliability
-    times = (answers + more) / answers
     return times * reliability / (1 + (times - 1) * reliability)
 
 
@@ -206,20 +205,18 @@ class _Duels(NamedTuple):
     """How often pairs of items were compared, in r sets of answers about the same n items.
 
     one, other: [E] items of each pair, one < other;  won, lost: [r, E] by one against other
+    incidence: [n, 2 E] 1 where an item is the one or the other of a pair
     """
 
     one: IntArray
     other: IntArray
     won: FloatArray
     lost: FloatArray
-    n_items: int
+    incidence: csr_array
 
     def sums(self, of_one: FloatArray, of_other: FloatArray) -> FloatArray:
         """For each item, [r, n], the sum over its pairs of numbers [r, E] of either side."""
-        E, n = len(self.one), self.n_items
-        row = np.concatenate([self.one, self.other])
-        incidence = csr_array((np.ones(2 * E), (row, np.arange(2 * E))), shape=(n, 2 * E))
-        return np.asarray((incidence @ np.concatenate([of_one, of_other], axis=1).T).T)
+        return np.asarray((self.incidence @ np.concatenate([of_one, of_other], axis=1).T).T)
 
     def rows(self, at: IntArray | NDArray[np.bool_]) -> "_Duels":
         """Some of the sets of answers."""
@@ -230,15 +227,19 @@ def _duels(
     winners: IntArray, losers: IntArray, n_items: int, times: IntArray | None = None
 ) -> _Duels:
     """The duels of one set of answers; of r sets for times [r, D] that each answer counts."""
-    one, other = np.minimum(winners, losers), np.maximum(winners, losers)
-    pairs, at = np.unique(one * n_items + other, return_inverse=True)
+    cell = np.minimum(winners, losers) * n_items + np.maximum(winners, losers)
+    pairs, at = np.unique(cell, return_inverse=True)
     rows = np.ones((1, len(winners))) if times is None else times
     first = winners < losers
     won, lost = (
         np.array([np.bincount(at, row * some, len(pairs)) for row in rows], dtype=float)
         for some in (first, ~first)
     )
-    return _Duels(pairs // n_items, pairs % n_items, won, lost, n_items)
+    ends = np.concatenate([pairs // n_items, pairs % n_items])
+    column = np.arange(len(ends))
+    incidence = csr_array((np.ones(len(ends)), (ends, column)), shape=(n_items, len(ends)))
+    one, other = np.split(ends, 2)
+    return _Duels(one, other, won, lost, incidence)
 
 
 def _fit(duels: _Duels, start: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
@@ -302,7 +303,7 @@ def _information(duels: _Duels, theta: FloatArray) -> FloatArray:
 
 def _parts(duels: _Duels) -> IntArray:
     """The number [r, n] of the part of items that duels connect, in each of r sets."""
-    n, (at, pair) = duels.n_items, np.nonzero(duels.won + duels.lost)
+    n, (at, pair) = duels.incidence.shape[0], np.nonzero(duels.won + duels.lost)
     size = len(duels.won) * n
     ends = at * n + duels.one[pair], at * n + duels.other[pair]
     graph = coo_array((np.ones(len(at)), ends), shape=(size, size))

@@ -89,9 +89,9 @@ def test_whoever_clicks_at_random_does_not_fit_and_the_others_do():
 
 
 def test_twice_the_answers_bring_what_spearman_and_brown_say():
-    assert reliability.with_more(0.5, 100, 100) == pytest.approx(2 / 3)
-    assert reliability.with_more(0.8, 100, 0) == pytest.approx(0.8)
-    assert reliability.with_more(-0.2, 100, 100) == -0.2  # nothing to build on
+    assert reliability.spearman_brown(0.5, 2) == pytest.approx(2 / 3)
+    assert reliability.spearman_brown(0.8, 1) == pytest.approx(0.8)
+    assert reliability.spearman_brown(-0.2, 2) == -0.2  # nothing to build on
 
 
 def test_many_items_get_a_value_without_an_interval():

@@ -10,15 +10,13 @@ from dopl_core.learning.learner import Learner
 from dopl_core.learning.reliability import ENOUGH as ENOUGH
 from dopl_core.studies.analysis import frames
 from dopl_core.studies.analysis.assessment import MOST_PEOPLE, likely_state, places_changed
-from dopl_core.studies.exchange.reliability_csv import (
-    Answer,
-    Reliability,
-    judgements,
-    measure,
-)
-from dopl_core.studies.exchange.reliability_csv import (
-    Judgements as Judgements,
-)
+from dopl_core.studies.exchange.reliability_csv import MIN_ANSWERS as MIN_ANSWERS
+from dopl_core.studies.exchange.reliability_csv import MIN_COMPARISONS as MIN_COMPARISONS
+from dopl_core.studies.exchange.reliability_csv import MIN_DUELS as MIN_DUELS
+from dopl_core.studies.exchange.reliability_csv import SURE as SURE
+from dopl_core.studies.exchange.reliability_csv import Answer, judgements, measure
+from dopl_core.studies.exchange.reliability_csv import Judgements as Judgements
+from dopl_core.studies.exchange.reliability_csv import Reliability as Reliability
 from dopl_core.studies.model.outcomes import LEARNT
 from dopl_core.studies.replay import learner_from_log
 from dopl_core.studies.store.database import Store

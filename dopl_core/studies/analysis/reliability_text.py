@@ -7,7 +7,12 @@ import pandas as pd
 from dopl_core.learning.reliability import ENOUGH, Measure
 from dopl_core.studies.analysis.chart_text import Finding, count
 from dopl_core.studies.analysis.reliability import MORE, Enough
-from dopl_core.studies.exchange.reliability_csv import MIN_ANSWERS, MIN_COMPARISONS, Reliability
+from dopl_core.studies.exchange.reliability_csv import (
+    MIN_ANSWERS,
+    MIN_COMPARISONS,
+    SURE,
+    Reliability,
+)
 
 
 def finding(enough: Enough) -> Finding:
@@ -40,11 +45,17 @@ def advice(enough: Enough) -> str:
     if found.separation.value >= ENOUGH and found.comparisons < MIN_COMPARISONS:
         each = f"{found.comparisons:.0f} of {MIN_COMPARISONS} comparisons a person"
         return f"Go on asking: the answers look reliable, but there are only {each}"
-    if found.separation.low >= ENOUGH:
+    if found.separation.low >= SURE and len(found.infit) == 1:
+        return "Let a second person answer: it is not known yet whether others agree"
+    if found.separation.low >= SURE:
         return "Go on asking: two halves of the annotators do not agree enough yet"
     if found.separation.value >= ENOUGH:
         return "Go on asking: the answers look reliable, but that is not sure yet"
-    return f"Go on asking: the answers are not reliable yet ({_number(found.separation.value)})"
+    value = _number(found.separation.value)
+    if found.with_more(MORE[-1]) < ENOUGH and round(enough.changed.get(MORE[-1], 1)) == 0:
+        neither = f"{MORE[-1]} more would change neither this nor the list"
+        return f"The answers are not reliable ({value}); {neither}"
+    return f"Go on asking: the answers are not reliable yet ({value})"
 
 
 def reliability_text(found: Reliability) -> str:
@@ -68,11 +79,12 @@ def reliability_text(found: Reliability) -> str:
 
 def places_text(enough: Enough) -> list[str]:
     """How many places of the list more answers would change."""
-    places = count(enough.places, "place")
-    return [
-        f"{more} more answers would change about {round(changed)} of the {places} on the list."
-        for more, changed in enough.changed.items()
+    if not enough.changed:
+        return []
+    each = [
+        f"{more} more answers would change about {round(n)}" for more, n in enough.changed.items()
     ]
+    return [f"Of the {count(enough.places, 'place')} on the list, {' and '.join(each)}."]
 
 
 def _with_interval(measure: Measure) -> str:

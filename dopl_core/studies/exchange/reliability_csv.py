@@ -13,7 +13,7 @@ import numpy as np
 
 from dopl_core.learning import reliability
 from dopl_core.learning.bandit import IntArray
-from dopl_core.learning.reliability import ENOUGH, Measure
+from dopl_core.learning.reliability import Measure
 from dopl_core.studies.model.event_kinds import TRUST
 from dopl_core.studies.model.log_values import Impression
 from dopl_core.studies.model.study_log import StudyLog
@@ -21,6 +21,9 @@ from dopl_core.studies.model.study_log import StudyLog
 MIN_ANSWERS = 30  # with fewer, no figure is given
 MIN_DUELS = 3  # of an item: with fewer, there is often no fit
 MIN_COMPARISONS = 10  # of each person, on average: with fewer, reliability is often overstated
+# What measures must reach for the advice to stop, so that ENOUGH is reached in nine of ten studies:
+# the learner chooses close pairs and people look again and again, and both overstate reliability.
+SURE = 0.84
 
 COLUMNS = ("measure", "annotator", "value", "low", "high")
 
@@ -29,13 +32,15 @@ COLUMNS = ("measure", "annotator", "value", "low", "high")
 class Reliability:
     """How reliable answers are; with fewer than MIN_ANSWERS there is none.
 
-    answers, people: answers with a winner, and the people compared in them
+    answers, people, items: answers with a winner, the people compared in them, and how many items
+        these make
     separation: scale separation reliability (SSR);  halves: the split-half correlation
     infit: of each annotator
     """
 
     answers: int
     people: int
+    items: int
     separation: Measure
     halves: Measure
     infit: dict[str, Measure]
@@ -47,15 +52,24 @@ class Reliability:
 
     @property
     def is_enough(self) -> bool:
-        """Whether asking can stop: the answers are reliable, and surely so."""
-        halves = 2 * self.halves.value / (1 + self.halves.value)  # of all annotators together
-        agree = np.isnan(halves) or halves >= ENOUGH
+        """Whether asking can stop: the answers are reliable, surely so, and annotators agree."""
         enough = self.comparisons >= MIN_COMPARISONS
-        return self.separation.low >= ENOUGH and bool(agree) and enough
+        return self.separation.low >= SURE and self.together >= SURE and enough
+
+    @property
+    def together(self) -> float:
+        """The reliability that split halves show for all annotators; NaN with one annotator."""
+        return reliability.spearman_brown(self.halves.value, 2)
 
     def with_more(self, more: int) -> float:
-        """The SSR that more answers of the same kind would bring."""
-        return reliability.with_more(self.separation.value, self.answers, more)
+        """The SSR that more answers would bring.
+
+        Where people move between states, part of them goes to new items: in simulated studies,
+        items and the answers about each grow with the square root of all answers.
+        """
+        times = (self.answers + more) / self.answers
+        each = times if self.items == self.people else times**0.5
+        return reliability.spearman_brown(self.separation.value, each)
 
 
 Item = tuple[str | int, str | int]  # an arm and its state
@@ -111,6 +125,7 @@ def measure(judged: Judgements) -> Reliability | None:
     return Reliability(
         answers=len(judged.winners),
         people=people,
+        items=len(np.unique([judged.winners, judged.losers])),
         separation=found,
         halves=reliability.split_halves(winners, losers, annotators, rng, reliability.RESAMPLES),
         infit=dict(zip(names, fits, strict=True)),

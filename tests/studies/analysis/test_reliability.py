@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +16,8 @@ from dopl_core.studies import Store, reliability, reliability_text
 from dopl_core.studies.exchange.reliability_csv import Reliability, of_impressions
 from dopl_core.studies.model.log_values import Impression
 
-GOOD = Reliability(200, 20, Measure(0.9, 0.85, 0.94), Measure(0.8, 0.7, 0.9), {"Ann": Measure(1.0)})
+BOTH = {"Ann": Measure(1.0), "Bob": Measure(1.1)}
+GOOD = Reliability(200, 20, 30, Measure(0.9, 0.85, 0.94), Measure(0.8, 0.7, 0.9), BOTH)
 ENOUGH = reliability.Enough(200, GOOD, 8, {50: 0.2, 200: 1.4})
 
 
@@ -50,9 +52,12 @@ def test_nothing_is_said_from_few_answers() -> None:
         ({"separation": Measure(0.82, 0.7, 0.9)}, "but that is not sure yet"),
         ({"separation": Measure(0.5, 0.3, 0.6)}, "not reliable yet (0.50)"),
         ({"answers": 60}, "there are only 6 of 10 comparisons a person"),
+        ({"halves": Measure(0.7)}, "two halves of the annotators do not agree enough yet"),
+        ({"halves": Measure(math.nan)}, "two halves of the annotators do not agree enough yet"),
+        ({"halves": Measure(math.nan), "infit": {"Ann": Measure(1.0)}}, "Let a second person"),
     ],
 )
-def test_the_advice_needs_reliability_certainty_and_ten_comparisons_a_person(
+def test_the_advice_needs_reliability_certainty_agreement_and_ten_comparisons_a_person(
     changes: dict[str, object], words: str
 ) -> None:
     enough = replace(ENOUGH, found=replace(GOOD, **changes))
@@ -60,11 +65,30 @@ def test_the_advice_needs_reliability_certainty_and_ten_comparisons_a_person(
     assert enough.is_enough == (not changes)
 
 
+def test_nobody_is_told_to_go_on_where_more_answers_bring_nothing() -> None:
+    stuck = replace(GOOD, answers=2000, separation=Measure(0.5, 0.4, 0.6))
+    enough = replace(ENOUGH, found=stuck, changed={50: 0.1, 200: 0.2})
+    assert reliability_text.advice(enough) == (
+        "The answers are not reliable (0.50); 200 more would change neither this nor the list"
+    )
+    assert not enough.is_enough
+    assert "Go on" in reliability_text.advice(replace(enough, changed={}))
+
+
+def test_where_people_move_part_of_more_answers_goes_to_new_items() -> None:
+    one_state = replace(GOOD, items=20, separation=Measure(0.5))
+    assert one_state.with_more(200) == pytest.approx(2 / 3)
+    assert replace(one_state, items=30).with_more(200) == pytest.approx(2**0.5 / (1 + 2**0.5))
+
+
 def test_the_text_says_what_more_answers_would_bring_and_change() -> None:
     text = reliability_text.finding(ENOUGH)
     assert "reliability 0.90 (95 % interval 0.85 to 0.94)" in text.note
-    assert "about 0.92 with 50 more answers and 0.95 with 200 more answers" in text.note
-    assert "200 more answers would change about 1 of the 8 places on the list." in text.note
+    assert "about 0.91 with 50 more answers and 0.93 with 200 more answers" in text.note
+    assert (
+        "Of the 8 places on the list, 50 more answers would change about 0 and 200 more answers "
+        "would change about 1."
+    ) in text.note
     assert text.data.answers.tolist() == [200, 250, 400]
 
 

@@ -102,7 +102,7 @@ CALLS: dict[str, Call] = {
     # What pages of all roles need
     "get_study": Call(_ALL),
     "load_learner": Call(_TEAM | {"annotator"}),
-    "photo_addresses": Call(_TEAM | {"annotator"}),
+    "photo_addresses": Call(_TEAM | {"annotator"}, own=True),
     # Lists
     "read_lists": Call(_READERS, look="list", about=_last_week),
     "epoch_list": Call(_READERS, look="list"),
@@ -146,6 +146,8 @@ CALLS: dict[str, Call] = {
     "answers": Call(_TEAM | {"annotator"}, look="answers", own=True),
     "consents": Call(_TEAM, look="consents"),
     "due": Call(_TEAM),
+    "judging": Call(_TEAM),
+    "limit_annotator": Call(_TEAM, "who judges whom changed"),
     "participants": Call(_TEAM, look="participants"),
     "plans": Call(_TEAM),
     "sureness": Call(_TEAM, look="insights"),

@@ -163,7 +163,7 @@ def show_duel(session: Session, ask: Ask) -> None:
         ask.right,
         ask.episode,
         ask.epoch,
-        photos_of=(session.seat.store, session.study),
+        photos_of=(session.seat.store, session.study, session.annotator),
     )
     number = memory.button_set
     with st.container(key="bar"):
@@ -244,7 +244,7 @@ def show_lesson(session: Session) -> None:
         ask.episode,
         ask.epoch,
         key="lesson-card",
-        photos_of=(session.seat.store, session.study),
+        photos_of=(session.seat.store, session.study, session.annotator),
     )
     with st.container(key="bar"):
         with st.container(key="note"):

@@ -27,6 +27,9 @@ MOST_NAMES = 12  # of the people on the list that are named at the end of a roun
 
 WAITS = {
     "others": gettext_noop("Colleagues are answering the last comparisons of this round."),
+    "limits": gettext_noop(
+        "There is no comparison for you right now. Colleagues answer the rest of this round."
+    ),
     "plan": gettext_noop("The next comparisons are being prepared."),
     "owner": gettext_noop("That is all for now. More comparisons come after the next report."),
     "paused": gettext_noop("The owner has paused the study. Your answers are saved."),
@@ -148,7 +151,7 @@ def show_rest(session: Session, reply: Waiting | Finished) -> None:
         st.markdown(_("Your completion code:"))
         st.code(reply.code, language=None)
     is_short = session.seat.participant and config.completion_code and reply.own < config.quota
-    if is_short and reason in ("over", "owner"):
+    if is_short and reason in ("over", "owner", "limits"):
         st.markdown(
             _(NO_CODE).format(own=format_number(reply.own), quota=format_number(config.quota))
         )
@@ -247,7 +250,8 @@ def show_answer(session: Session, one: Own) -> None:
     config = session.config
     st.text(answer_text(session, one))
     pair = (one.left, one.right, one.episode, one.epoch)
-    show_pair(config, *pair, key="again-card", photos_of=(session.seat.store, session.study))
+    who = (session.seat.store, session.study, session.annotator)
+    show_pair(config, *pair, key="again-card", photos_of=who)
     if one.can_change:
         st.text(_("Change it to:"))
         names = {"left": name_on_card(config, one.left), "right": name_on_card(config, one.right)}

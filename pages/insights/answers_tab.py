@@ -21,6 +21,7 @@ from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.guards import store
 from pages.shared.markdown import plain
+from pages.studies import judges
 
 MOST_PEOPLE = 40  # in one chart; its CSV file has all
 _WHOLE_NUMBERS = alt.Axis(tickMinStep=1)
@@ -29,6 +30,7 @@ _WHOLE_NUMBERS = alt.Axis(tickMinStep=1)
 def show(study: Study, learner: Learner) -> None:
     """Charts of all answers, agreement, a table of the annotators, and exclusion."""
     show_consents(study)
+    judges.show_warnings(study, studies.judging(store(), study.id))
     answers = studies.answers(store(), study.id)
     learnt = chart_text.learnt_answers(answers)
     excluded = studies.excluded_annotators(store(), study.id)

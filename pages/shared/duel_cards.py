@@ -23,11 +23,12 @@ def show_pair(
     episode: int,
     epoch: int,
     key: str = "card",
-    photos_of: tuple[Store, str] | None = None,
+    photos_of: tuple[Store, str, str] | None = None,
 ) -> None:
     """Two cards side by side, with equal rows at equal height.
 
-    photos_of: the database, for this person, and the study whose photos are shown if it has any
+    photos_of: the database, for this person, the study whose photos are shown if it has any, and
+        the annotator who looks at them, "" for those who run the study
     """
     seen = [cards.evidence(config, side, episode, epoch) for side in (left, right)]
     if photos_of and config.world == "observed":

@@ -17,7 +17,7 @@ from pages.shared.errors import safely, show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.guards import may, store
 from pages.shared.help_link import help_link
-from pages.studies import erasure, invitations, publish
+from pages.studies import erasure, invitations, judges, publish
 
 WAITS = {
     "annotators": "Waiting for answers",
@@ -58,6 +58,8 @@ def invites(study: Study) -> None:
     )
     help_link("coordinator", "How to invite and coordinate annotators")
     invitations.links(study, "duels")
+    if study.config.world == "observed":
+        judges.show(study)
     reminder(study)
     participants(study)
     erasure.annotator(study)
@@ -113,7 +115,8 @@ def rehearse(study: Study) -> None:
     answers = right.number_input("Answers", 1, 5000, 200, key="rehearsal-answers")
     if clicked("Rehearse on a copy", key="rehearse"):
         with show_errors():
-            config = replace(study.config, title=f"Rehearsal: {study.title}")
+            own = {"title": f"Rehearsal: {study.title}", "annotator_limits": ""}
+            config = replace(study.config, **own)
             copy = studies.create_study(store(), config)
             run_in_background(
                 "rehearse", copy, "--annotators", people, "--answers", answers, "--think", 0.4

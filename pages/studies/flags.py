@@ -49,7 +49,10 @@ def one_pair(study: Study, impression: int, said: pd.DataFrame) -> None:
         if shown:
             pair = studies.flagged_pair(store(), study.id, impression)
             show_pair(
-                study.config, *pair, key=f"flagged-{impression}-card", photos_of=(store(), study.id)
+                study.config,
+                *pair,
+                key=f"flagged-{impression}-card",
+                photos_of=(store(), study.id, ""),
             )
             if study.config.world == "observed":
                 st.caption("To change a card, open *People*, then *Change what a card shows*.")

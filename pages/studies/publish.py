@@ -17,6 +17,7 @@ from dopl_core.studies import (
     power,
     power_text,
 )
+from pages.shared.clicks import clicked
 from pages.shared.guards import store
 from pages.shared.markdown import plain
 from pages.studies.print_sheet import print_text
@@ -90,7 +91,7 @@ def _computed(
     """The power of all designs, if it was computed for this roster and this effect."""
     states = tuple((arm.id, arm.state) for arm in config.arms)
     of = (states, config.budget, past and past.text, effect, looks)
-    if st.button("Compute power", key="compute-power"):
+    if clicked("Compute power", key="compute-power"):
         bar = st.progress(0.0, "Simulating trials…")
         lots = {*power.usual_lots(config), *([config.by_lot] if config.by_lot else [])}
         found = power.compute(

@@ -88,6 +88,8 @@ def lived(store: Store) -> str:
     answer(store, study, "Gone Away")
     studies.erase_annotator(store, study, "Gone Away")
     studies.change_settings(store, study, consent="Ask Prof. Grünspan about your data")
+    known = {"Rufnummer": ["+41 555 017", "@555019"], "Hausnummer": ["Seitenstraße 12"]}
+    studies.limit_annotator(store, study, NAMES[0], known, ["Pat-017", "Pat-019"])
     version = studies.coming_config(store, study).consent_version
     studies.agree(store, study, NAMES[0], version)
     return study

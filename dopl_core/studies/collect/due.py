@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from dopl_core.studies.collect.limits import permission
 from dopl_core.studies.model.outcomes import ANSWERS, LEARNT
 from dopl_core.studies.store import tables
 from dopl_core.studies.store.database import Store
+from dopl_core.studies.store.queries import OPEN_DUELS, DuelRow
 from dopl_core.studies.store.study_reader import StudyReader, read_study
 
 DUE_COLUMNS = ("link", "given", "asked")
@@ -29,6 +31,7 @@ def due(store: Store, study: str) -> list[Due]:
     """One row for each colleague with a valid link, in the order of their links.
 
     The missing answers of the round go one by one to the person with the fewest, up to the quota.
+    Where the owner limits who judges whom, they go to people who may give them.
     Nobody is asked while the study is paused, closed, or waits for a plan or a report. Links of
     panels are left out: their participants have no names.
     """
@@ -36,19 +39,57 @@ def due(store: Store, study: str) -> list[Due]:
         row, quota = reader.row, reader.config.quota
         people = _people(reader)
         round_, in_all = _answers(reader)
-    missing = row.asked - row.given if row.status == "running" else 0
+        missing = [people] * (row.asked - row.given)
+        if reader.next_config.limits:
+            missing = [names for names in _who_may(reader, people) if names]
     asked = dict.fromkeys(people, 0)
-    for _ in range(missing):
-        free = [n for n in people if not quota or in_all.get(n, 0) + asked[n] < quota]
-        if not free:
-            break
-        asked[min(free, key=lambda n: round_.get(n, 0) + asked[n])] += 1
+    for names in missing if row.status == "running" else ():
+        free = [n for n in names if not quota or in_all.get(n, 0) + asked[n] < quota]
+        if free:
+            asked[min(free, key=lambda n: round_.get(n, 0) + asked[n])] += 1
     return [Due(name, round_.get(name, 0), asked[name]) for name in people]
 
 
 def due_rows(found: list[Due]) -> list[tuple[str, int, int]]:
     """The rows of those who are asked, with DUE_COLUMNS."""
     return [(one.link, one.given, one.asked) for one in found if one.asked]
+
+
+def open_duels(reader: StudyReader) -> list[tuple[DuelRow, int]]:
+    """The duels of the round that ask for answers, and how many are missing."""
+    where = {"study": reader.id, "episode": reader.row.episode}
+    rows = reader.connection.execute(OPEN_DUELS, where)
+    return [(DuelRow(*duel), missing) for *duel, missing in rows]
+
+
+def who_answered(reader: StudyReader) -> set[tuple[int, str]]:
+    """Each duel of the round, and who has answered it."""
+    query = (
+        sa.select(_i.duel, _i.annotator)
+        .join_from(tables.impressions, tables.duels, _i.duel == _d.id)
+        .where(_i.study == reader.id, _i.outcome.in_(ANSWERS))
+        .where(_d.episode == reader.row.episode)
+    )
+    return set(map(tuple, reader.connection.execute(query)))
+
+
+def _who_may(reader: StudyReader, people: list[str]) -> list[list[str]]:
+    """For each missing answer, the people who may give it; those that fewest may give come first.
+
+    Nobody gives two answers to one duel: a duel of which two are missing is asked of one person
+    in each half of its people.
+    """
+    limited = {name: permission(reader, name) for name in people}
+    answered = who_answered(reader)
+    found: list[list[str]] = []
+    for duel, missing in open_duels(reader):
+        may = [
+            name
+            for name, seen in limited.items()
+            if (seen is None or seen.judges(duel)) and (duel.duel, name) not in answered
+        ]
+        found += [may[n::missing] for n in range(missing)]
+    return sorted(found, key=len)
 
 
 def _people(reader: StudyReader) -> list[str]:

@@ -1,13 +1,19 @@
 """The path of a click: what an annotator is shown next, and what happens with the answer."""
 
-import math
-from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
-from dopl_core.studies.collect import participants
-from dopl_core.studies.collect.practice import better_side
-from dopl_core.studies.collect.views import Ask, Consent, Finished, Receipt, Side, Waiting, side_of
+from dopl_core.studies.collect import limits, participants
+from dopl_core.studies.collect.practice import better_side, plain_gap
+from dopl_core.studies.collect.views import (
+    Ask,
+    Consent,
+    Finished,
+    Receipt,
+    Waiting,
+    WaitReason,
+    sides_of,
+)
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.names import (
     ERASED_ANNOTATOR,
@@ -62,7 +68,7 @@ def next_duel(
             if found is not None:
                 return _ask(tx, person, *found)
         if tx.row.given < tx.row.asked:
-            return _waiting(tx, person, "others")
+            return _waiting(tx, person, "limits" if person.limited else "others")
         return _waiting(tx, person, "plan" if tx.plan_due else "owner")
 
 
@@ -156,6 +162,7 @@ class _Person:
     """An annotator in a transaction, added if new, and what they answered last.
 
     must_agree: to the present consent text, before anything is asked
+    limited: what they may see, None where the owner limits nothing
     """
 
     def __init__(self, tx: StudyTransaction, name: str, participant: str = "") -> None:
@@ -183,17 +190,12 @@ class _Person:
         self.lease = tx.config.lease_seconds
         if self.participant:
             self.own, self.code = participants.earned(tx, row)
-        self.last = None if row.last is None else read_impression(tx, row.last)
-        # An answer that a plan has used cannot be taken back.
-        used = self.last and self.last.purpose in LEARNT and self.last.episode != tx.row.episode
-        self.undoable = None if used else self.last
-
-    def session(self, now: int) -> int:
-        """The number of this session: a long pause begins the next."""
-        if self.last is None:
-            return 1
-        paused = now - (self.last.answered_at or now) > _SESSION_MS
-        return self.last.session + int(paused)
+        self.limited = limits.permission(tx, name) if tx.next_config.limits else None
+        self.last = last = None if row.last is None else read_impression(tx, row.last)
+        # An answer that a plan has used cannot be taken back, nor one whose cards are kept away.
+        used = last and last.purpose in LEARNT and last.episode != tx.row.episode
+        kept = last and self.limited and not self.limited.judges(last)
+        self.undoable = None if used or kept else last
 
 
 # --- where next_duel looks, in its order: the impression's id and its duel, or None
@@ -203,18 +205,34 @@ Found = tuple[int, DuelRow] | None
 
 def _open(tx: StudyTransaction, person: _Person) -> Found:
     row = tx.run(queries.OPEN, study=tx.id, annotator=person.name).one_or_none()
-    return None if row is None else (row.id, _duel_of(ImpressionRow._make(row)))
+    if row is None:
+        return None
+    shown = ImpressionRow._make(row)
+    if person.limited and not person.limited.judges(shown):  # since it was shown
+        release(tx, queries.HELD, impression=shown.id)
+        return None
+    return shown.id, _duel_of(shown)
+
+
+def _first(tx: StudyTransaction, person: _Person, query: Any, **where: Any) -> DuelRow | None:
+    """The first duel of a query that this person may judge."""
+    if person.limited:
+        query = query.limit(None)
+    rows = tx.run(query, study=tx.id, annotator=person.name, **where)
+    found = map(DuelRow._make, rows)
+    duel = next(filter(person.limited.judges, found) if person.limited else found, None)
+    rows.close()
+    return duel
 
 
 def _practice(tx: StudyTransaction, person: _Person) -> Found:
     if person.practised:
         return None
-    who = {"study": tx.id, "annotator": person.name}
-    found = tx.run(queries.PRACTICE, episode=0, **who).one_or_none()
+    found = _first(tx, person, queries.PRACTICE, episode=0)
     if found is None:
         tx.run(queries.PRACTISED, at_study=tx.id, annotator=person.name)
         return None
-    return _show(tx, person, DuelRow._make(found))
+    return _show(tx, person, found)
 
 
 def _repeat(tx: StudyTransaction, person: _Person) -> Found:
@@ -231,9 +249,10 @@ def _repeat(tx: StudyTransaction, person: _Person) -> Found:
     tx.run(queries.REPEATED, at_study=tx.id, annotator=person.name)
     skip_first = every * person.repeats
     original = tx.run(queries.TO_REPEAT, skip_first=skip_first, **who).one_or_none()
-    if original is None:
+    duel = None if original is None else DuelRow._make(original)
+    if duel is None or (person.limited and not person.limited.judges(duel)):
         return None
-    return _show(tx, person, _swapped(tx, DuelRow._make(original), "repeat"))
+    return _show(tx, person, _swapped(tx, duel, "repeat"))
 
 
 def _gold(tx: StudyTransaction, person: _Person) -> Found:
@@ -245,15 +264,8 @@ def _gold(tx: StudyTransaction, person: _Person) -> Found:
     if person.answers < every * (tx.run(queries.GOLDS, **who).scalar_one() + 1):
         return None
     gap = plain_gap(tx.config.n_states)
-    found = tx.run(queries.GOLD, episode=tx.row.episode, gap=gap, **who).one_or_none()
-    if found is None:
-        return None
-    return _show(tx, person, _swapped(tx, DuelRow._make(found), "gold"))
-
-
-def plain_gap(n_states: int) -> int:
-    """How many states apart the two sides of a plain duel are: at least two thirds of the range."""
-    return math.ceil(2 * (n_states - 1) / 3)
+    found = _first(tx, person, queries.GOLD, episode=tx.row.episode, gap=gap)
+    return None if found is None else _show(tx, person, _swapped(tx, found, "gold"))
 
 
 def _swapped(tx: StudyTransaction, duel: DuelRow, purpose: str) -> DuelRow:
@@ -272,9 +284,8 @@ def _queued(tx: StudyTransaction, person: _Person) -> Found:
         if lease is None:
             return None
         person.lease = lease
-    where = {"study": tx.id, "annotator": person.name, "episode": tx.row.episode}
-    found = tx.run(queries.QUEUED, **where).one_or_none()
-    return None if found is None else _show(tx, person, DuelRow._make(found))
+    found = _first(tx, person, queries.QUEUED, episode=tx.row.episode)
+    return None if found is None else _show(tx, person, found)
 
 
 # --- the steps that they share
@@ -300,9 +311,12 @@ def _duel_of(shown: ImpressionRow) -> DuelRow:
 
 def _show(tx: StudyTransaction, person: _Person, duel: DuelRow) -> tuple[int, DuelRow]:
     """Lease a duel to a person: a new impression, or their own expired one again."""
-    lease = int(1000 * person.lease)
+    lease, last = int(1000 * person.lease), person.last
     if duel.impression is None:
-        who = (person.name, person.session(tx.now))
+        session = 1 if last is None else last.session
+        if last and tx.now - (last.answered_at or tx.now) > _SESSION_MS:
+            session += 1
+        who = (person.name, session)
         new = inserts.impression(
             tx.id, duel.duel, *who, tx.now, lease, participant=person.participant
         )
@@ -378,23 +392,7 @@ def _ask(tx: StudyTransaction, person: _Person, impression: int, duel: DuelRow) 
     )
 
 
-def sides_of(reader: StudyReader, duel: DuelRow | ImpressionRow) -> tuple[Side, Side]:
-    """What was known of the two sides of a duel when it was asked."""
-    known: Mapping[str, dict[str, str]] = {}
-    config = reader.config
-    if config.world == "observed":
-        known = reader.reported_columns(duel.episode, duel.epoch)
-    if max(duel.left_arm, duel.right_arm) >= len(config.arms):  # asked before a report was undone
-        config = reader.next_config
-    return (
-        side_of(config, duel.left_arm, duel.left_state, known),
-        side_of(config, duel.right_arm, duel.right_state, known),
-    )
-
-
-def _waiting(
-    tx: StudyTransaction, person: _Person, reason: Literal["others", "plan", "owner", "paused"]
-) -> Waiting:
+def _waiting(tx: StudyTransaction, person: _Person, reason: WaitReason) -> Waiting:
     due = tx.plan_due and not tx.planning(PLANNER_LEASE)
     undoable = person.undoable is not None
     return Waiting(reason, due, tx.row.given, tx.row.asked, person.own, undoable)

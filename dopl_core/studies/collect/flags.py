@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from dopl_core.studies.collect.duels import read_impression, sides_of
+from dopl_core.studies.collect.duels import read_impression
 from dopl_core.studies.collect.my_answers import impression_of
-from dopl_core.studies.collect.views import Side
+from dopl_core.studies.collect.views import Side, sides_of
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.event_bodies import Flagged
 from dopl_core.studies.model.event_kinds import read_body

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from dopl_core.studies.collect import participants
+from dopl_core.studies.collect.due import open_duels
 from dopl_core.studies.collect.duels import (
     check_outcome,
     count_answers,
     read_impression,
-    sides_of,
 )
-from dopl_core.studies.collect.views import Side, name_of
+from dopl_core.studies.collect.limits import permission
+from dopl_core.studies.collect.views import Side, name_of, sides_of
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.event_bodies import Consented
 from dopl_core.studies.model.names import participant_name
@@ -71,11 +72,14 @@ def arrival(store: Store, study: str, annotator: str) -> Arrival | None:
             return None
         took = sa.select(_i.response_ms).where(_i.study == study, _i.response_ms.is_not(None))
         last = connection.execute(took.order_by(_i.id.desc()).limit(101)).scalars().all()
+        missing, limited = row.asked - row.given, permission(reader, annotator)
+        if limited is not None:
+            missing = sum(limited.judges(duel) for duel, _ in open_duels(reader))
     seconds = _SECONDS
     if len(last) >= _FEWEST:
         seconds = max(_SHORTEST, sorted(last)[len(last) // 2] / 1000)
-    wanted = [count for count in (config.quota, row.asked - row.given) if count]
-    return Arrival(min(wanted, default=0), seconds)
+    asked = min(filter(None, (config.quota, missing)), default=0)
+    return Arrival(asked if limited is None else min(asked, missing), seconds)
 
 
 def agree(store: Store, study: str, annotator: str, version: str, participant: str = "") -> None:
@@ -98,9 +102,13 @@ def agree(store: Store, study: str, annotator: str, version: str, participant: s
 
 
 def own_answers(store: Store, study: str, annotator: str, last: int = 10) -> list[Own]:
-    """A person's last answers, the newest first; practice and repeats aside."""
+    """A person's last answers, the newest first; practice and repeats aside.
+
+    Answers about people whose cards are kept from them since are left out.
+    """
     with read_study(store, study) as reader:
         query = queries.LAST.where(_d.purpose.in_(LEARNT)).limit(last)
+        limited = permission(reader, annotator)
         who = {"study": study, "annotator": annotator.strip()}
         given = map(ImpressionRow._make, reader.connection.execute(query, who))
         return [
@@ -113,6 +121,7 @@ def own_answers(store: Store, study: str, annotator: str, last: int = 10) -> lis
                 can_change=_can_change(reader, shown),
             )
             for shown in given
+            if limited is None or limited.judges(shown)
         ]
 
 
@@ -124,7 +133,9 @@ def change(store: Store, impression: int, annotator: str, outcome: str) -> bool:
     with write_study(store, impression=impression) as tx:
         check_outcome(tx, outcome)
         shown = impression_of(tx, impression, annotator)
-        if shown.outcome not in ANSWERS or not _can_change(tx, shown):
+        limited = permission(tx, annotator)
+        kept = limited is not None and not limited.judges(shown)
+        if kept or shown.outcome not in ANSWERS or not _can_change(tx, shown):
             return False
         if shown.outcome != outcome:
             about = {"annotator": annotator, "impression": impression, "duel": shown.duel}
@@ -151,17 +162,19 @@ def round_end(store: Store, study: str, annotator: str) -> RoundEnd:
         p = tables.plans.c
         plan = sa.select(p.changed).where(p.study == study, p.plan == row.episode)
         changed = connection.execute(plan).scalar() or 0.0
-        listed = _listed(reader)
+        listed = _listed(reader, annotator)
         decisions = config.n_arms * config.n_states
         count = int(connection.execute(own).scalar_one())
     return RoundEnd(count, round(changed * decisions), decisions, listed)
 
 
-def _listed(reader: StudyReader) -> list[str]:
+def _listed(reader: StudyReader, annotator: str) -> list[str]:
+    """The names on the list, of people whose cards this annotator may see."""
     if reader.row.episode == 0:
         return []
-    arms = reader.present_epoch().listed.tolist()
-    return [name_of(reader.config, reader.config.arms[n]) for n in arms]
+    arms, limited = reader.present_epoch().listed.tolist(), permission(reader, annotator)
+    seen = (n for n in arms if limited is None or limited.shows(n))
+    return [name_of(reader.config, reader.config.arms[n]) for n in seen]
 
 
 def _can_change(reader: StudyReader, shown: ImpressionRow) -> bool:

@@ -17,12 +17,14 @@ from pathlib import Path, PurePosixPath
 import sqlalchemy as sa
 from PIL import Image, ImageOps
 
+from dopl_core.studies.collect.limits import permission
 from dopl_core.studies.model.errors import CsvError
 from dopl_core.studies.model.event_bodies import PhotosAdded
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.store import tables
 from dopl_core.studies.store.blobs import DAMAGES, PLAIN
 from dopl_core.studies.store.database import Store
+from dopl_core.studies.store.study_reader import read_study
 from dopl_core.studies.store.transaction import write_study
 
 SIDE = 320  # pixels of the longer side as stored
@@ -193,13 +195,19 @@ def count_photos(store: Store, study: str) -> int:
         return int(connection.execute(query).scalar_one())
 
 
-def photo_addresses(store: Store, study: str, arms: Iterable[str]) -> dict[str, str]:
-    """Photos of some arms as data URLs: arm id -> URL.
+def photo_addresses(
+    store: Store, study: str, annotator: str, arms: Iterable[str]
+) -> dict[str, str]:
+    """Photos of some arms as data URLs: arm id -> URL; none that are kept from the annotator.
 
     They are part of the page, so the server has no photo URL that others could open.
+    annotator: who looks; "" for those who run the study
     """
-    with store.read() as connection:
-        found = _read(connection, study, arms)
+    with read_study(store, study) as reader:
+        config = reader.next_config
+        if config.limits and (limited := permission(reader, annotator)):
+            arms = [arm for arm in arms if limited.shows(config.arm_number(arm))]
+        found = _read(reader.connection, study, arms)
     return {
         arm: "data:image/jpeg;base64," + base64.b64encode(content).decode()
         for arm, content in found.items()

@@ -1,5 +1,7 @@
 """Practice duels: a few pairs with a known better side."""
 
+import math
+
 import numpy as np
 
 from dopl_core.learning.bandit import IntArray
@@ -54,3 +56,8 @@ def better_side(config: StudyConfig, duel: tuple[int, int, int, int]) -> str:
             "left" if rewards[left_arm, left_state] > rewards[right_arm, right_state] else "right"
         )
     return "left" if left_state > right_state else "right"
+
+
+def plain_gap(n_states: int) -> int:
+    """How many states apart the two sides of a plain duel are: at least two thirds of the range."""
+    return math.ceil(2 * (n_states - 1) / 3)

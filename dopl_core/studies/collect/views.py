@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dopl_core.studies.model.study_config import Arm, StudyConfig
+from dopl_core.studies.store.queries import DuelRow, ImpressionRow
+from dopl_core.studies.store.study_reader import StudyReader
 from dopl_core.wording import LANGUAGE, gettext_noop
 
 _LONGEST_MS = 24 * 3600 * 1000
 _SLACK_MS = 250  # tolerance between the clocks of browser and server
 
+WaitReason = Literal["others", "limits", "plan", "owner", "paused"]
 Status = Literal["saved", "late", "already", "taken", "too_fast"]
 
 RECEIPTS = {  # what people are told; translate it where it is shown
@@ -103,12 +106,13 @@ class Ask:
 class Waiting:
     """Nothing to show now; there will be more later.
 
-    reason: others (other annotators hold the remaining duels), plan (due or being made), owner
-            (must report states), paused
+    reason: others (other annotators hold the remaining duels), limits (others may judge the
+            remaining duels, see annotator_limits), plan (due or being made), owner (must report
+            states), paused
     plan_due: a plan is due and no process is making it: call `advance`
     """
 
-    reason: Literal["others", "plan", "owner", "paused"]
+    reason: WaitReason
     plan_due: bool
     done: int
     total: int
@@ -182,6 +186,20 @@ def side_of(
         description=own.get(here.description, here.description),
         state_number=state,
         columns={name: text for name, text in columns.items() if name not in config.hidden},
+    )
+
+
+def sides_of(reader: StudyReader, duel: DuelRow | ImpressionRow) -> tuple[Side, Side]:
+    """What was known of the two sides of a duel when it was asked."""
+    known: Mapping[str, dict[str, str]] = {}
+    config = reader.config
+    if config.world == "observed":
+        known = reader.reported_columns(duel.episode, duel.epoch)
+    if max(duel.left_arm, duel.right_arm) >= len(config.arms):  # asked before a report was undone
+        config = reader.next_config
+    return (
+        side_of(config, duel.left_arm, duel.left_state, known),
+        side_of(config, duel.right_arm, duel.right_state, known),
     )
 
 

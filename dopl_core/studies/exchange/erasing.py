@@ -198,7 +198,7 @@ def _rewrite(
 ) -> Erasure:
     """Write what differs, and the event that says so."""
     events = _rewrite_events(tx, log, new)
-    _rewrite_config(tx, new, names)
+    _rewrite_config(tx, log, new, names)
     _rewrite_epochs(tx, log, new)
     _rewrite_annotators(tx, new, names)
     _rewrite_rest(tx, log, names)
@@ -233,9 +233,11 @@ def _rewrite_events(tx: StudyTransaction, log: StudyLog, new: StudyLog) -> dict[
     return changed
 
 
-def _rewrite_config(tx: StudyTransaction, new: StudyLog, names: Names) -> None:
+def _rewrite_config(tx: StudyTransaction, log: StudyLog, new: StudyLog, names: Names) -> None:
     """The configuration, and the key by which all processes know it: they read it again."""
-    if not names.people and not names.everybody:
+    pairs = zip(log.events, new.events, strict=True)
+    settings = any(a != b for a, b in pairs if a.kind == "settings_changed")
+    if not names.people and not settings and new.config_text == log.config_text:
         return
     s, c = tables.studies.c, tables.configs.c
     content = {"content": new.config_text}

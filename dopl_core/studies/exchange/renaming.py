@@ -5,7 +5,7 @@ itself.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -13,17 +13,20 @@ from msgspec import structs, to_builtins
 
 from dopl_core.studies.model import event_bodies as bodies
 from dopl_core.studies.model import past_answers, past_records
+from dopl_core.studies.model.annotator_limits import Limit, read_limits, write_limits
 from dopl_core.studies.model.config_json import digest_of, read_arms, to_json
+from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.event_bodies import NAMES_REMOVED
 from dopl_core.studies.model.event_kinds import body_of
 from dopl_core.studies.model.log_values import Epoch, Event, Impression, Person
+from dopl_core.studies.model.names import looks_like
 from dopl_core.studies.model.study_config import Arm, StudyConfig
 from dopl_core.studies.model.study_log import StudyLog
 from dopl_core.studies.store import about
 from dopl_core.studies.store.inserts import to_text
 
 # Free text, or a secret.
-BLANK = ("instructions", "why", "consent", "translations", "completion_code")
+BLANK = ("instructions", "why", "consent", "translations", "completion_code", "annotator_limits")
 OF_COLUMNS = ("hidden_columns", "unused_columns", "list_columns")
 FAIR = ("fair_column", "fair_shares")
 _WORD = re.compile(r"\w{3,}")  # of a name
@@ -83,8 +86,10 @@ def _config(log: StudyLog, names: Names) -> tuple[StudyConfig, str]:
     if names.everybody:
         now = {name: getattr(config, name) for name in (*BLANK, *OF_COLUMNS, *FAIR)}
         config = replace(config, arms=arms, **_settings(now, now, names))
-    elif arms != config.arms:
-        config = replace(config, arms=arms)
+    else:
+        limits = _limits(config.annotator_limits, log, names)
+        if arms != config.arms or limits != config.annotator_limits:
+            config = replace(config, arms=arms, annotator_limits=limits)
     return config, log.config_text if config is log.config else to_json(config)
 
 
@@ -118,6 +123,39 @@ def _settings(settings: dict[str, Any], now: dict[str, Any], names: Names) -> di
         if "fair_column" in settings:
             new["fair_column"] = names.columns.get(column, column)
     return new
+
+
+def _limits(text: str, log: StudyLog, names: Names) -> str:
+    """Who judges whom, without annotators and people whose data goes.
+
+    A value in a column goes as well if nobody else has it.
+    """
+    try:
+        limits = read_limits(text)
+    except StudyError:
+        return ""  # a later change of the settings mended it
+    theirs: set[str] = set()
+    others: set[str] = set()
+    for arm, cells in _facts(log):
+        (theirs if arm in names.people else others).update(cell.strip() for cell in cells)
+    kept = {
+        name: Limit(
+            {column: cells - (theirs - others) for column, cells in limit.only.items()},
+            limit.never - names.people,
+        )
+        for name, limit in limits.items()
+        if looks_like(name) not in {looks_like(author) for author in names.authors}
+    }
+    return text if kept == limits else write_limits(kept)
+
+
+def _facts(log: StudyLog) -> Iterator[tuple[str, Iterable[str]]]:
+    """Each arm's id with its group and what stood in its columns, in rosters and reports."""
+    for arm in arms_ever(log):
+        yield arm.id, [arm.group, *arm.columns.values()]
+    for epoch in log.epochs:
+        for name, cells in (epoch.columns or {}).items():
+            yield name, cells.values()
 
 
 def _shares(text: str, column: str, names: Names) -> Iterator[str]:
@@ -175,7 +213,8 @@ class _Events:
     """
 
     def __init__(self, log: StudyLog, text: str, epochs: list[Epoch], names: Names) -> None:
-        self.log, self.config_digest, self.names = log, digest_of(text), names
+        self.log, self.names = log, names
+        self.config_digest = digest_of(text) if text != log.config_text else ""
         self.reported = {(epoch.episode, epoch.epoch): epoch for epoch in epochs}
         self.fair = {name: getattr(log.config, name) for name in FAIR}
         self.ids = [arm.id for arm in log.coming.arms]
@@ -203,16 +242,18 @@ class _Events:
         if self.names.everybody:
             self.fair |= {name: body.settings[name] for name in body.settings.keys() & FAIR}
             body.settings = _settings(body.settings, self.fair, self.names)
+        elif limits := body.settings.get("annotator_limits"):
+            body.settings["annotator_limits"] = _limits(limits, self.log, self.names)
 
     def computed(self, event: Event, body: bodies.Computed) -> None:
         """Bring digests up to date; where columns of everybody are gone, replay is told so."""
+        if isinstance(body, bodies.Made):
+            body.config = self.config_digest or body.config
         if not self.names.people and not self.names.everybody:
             return
-        if isinstance(body, bodies.Made):
-            body.config = self.config_digest
-        elif self.log.config.world == "simulated":
+        if self.log.config.world == "simulated" and not isinstance(body, bodies.Made):
             return  # nothing that its plans depend on was removed
-        elif isinstance(body, bodies.Observed):
+        if isinstance(body, bodies.Observed):
             body.report = ""
             if body.about:  # the epoch of a report that was undone may be gone
                 epoch = self.reported.get((body.episode, body.epoch))

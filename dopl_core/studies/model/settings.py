@@ -12,6 +12,7 @@ from msgspec import Meta
 from dopl_core import environments
 from dopl_core.learning.dopl import Confidence
 from dopl_core.learning.pair_designs import DESIGNS, DesignName
+from dopl_core.studies.model.annotator_limits import LIMITS_HELP
 from dopl_core.studies.model.setting_about import About
 from dopl_core.validation import text, whole
 from dopl_core.wording import gettext_noop
@@ -276,6 +277,9 @@ class Settings:
             "Eight letters and digits are added to the code. The table of participants has them.",
         ),
     ] = False
+    annotator_limits: Annotated[
+        str, text(200_000), About("cards", "Who judges whom", LIMITS_HELP, "at once", lines=3)
+    ] = ""
     ties_allowed: Annotated[
         bool,
         About("more", 'Allow "equal" as an answer', "An equal pair counts half for each of them."),

@@ -19,6 +19,7 @@ from dopl_core.learning.columns import Columns
 from dopl_core.learning.columns import read as read_columns
 from dopl_core.learning.counts import MOST_CODES
 from dopl_core.learning.planning import Engine
+from dopl_core.studies.model.annotator_limits import Limit, read_limits
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.setting_about import World
 from dopl_core.studies.model.setting_rows import SETTINGS
@@ -139,6 +140,11 @@ class StudyConfig(Settings):
         """The version of the consent text: the first digits of its digest, "" without a text."""
         text = self.consent.strip()
         return hashlib.sha256(text.encode()).hexdigest()[:12] if text else ""
+
+    @cached_property
+    def limits(self) -> dict[str, Limit]:
+        """Annotator, or name of a panel's link -> whom they judge; nobody else is limited."""
+        return read_limits(self.annotator_limits)
 
     @cached_property
     def translated(self) -> dict[str, dict[str, str]]:
@@ -284,6 +290,8 @@ def _check(config: StudyConfig) -> None:
     _check_people(config)
     _check_fairness(config)
     config.translated  # noqa: B018 refuses what cannot be read
+    if config.limits and config.world == "simulated":
+        raise StudyError("annotator_limits: a simulated world has no people to keep from anybody")
     if (config.world == "simulated") != bool(config.environment):
         raise StudyError("environment: a simulated world needs one, an observed world has none")
     if config.world == "simulated":

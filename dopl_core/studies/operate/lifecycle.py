@@ -11,6 +11,7 @@ from msgspec import to_builtins
 
 from dopl_core.learning.arithmetic import MATHS, fingerprint
 from dopl_core.learning.learner import Learner
+from dopl_core.studies.collect.limits import check_limits
 from dopl_core.studies.collect.practice import practice_duels
 from dopl_core.studies.model.config_changes import Change
 from dopl_core.studies.model.errors import StudyError
@@ -57,6 +58,7 @@ def create_study(
     """
     if protocol is not None:
         check_fits(protocol, config)
+    check_limits(config, {})
     given = [] if history is None else [_past(history)]
     given += [] if answers is None else [_past_answers(answers)]
     now, learner = _folded(config, given)

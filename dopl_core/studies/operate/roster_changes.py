@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from dopl_core.studies.collect.limits import check_limits, reported_now
 from dopl_core.studies.model.config_changes import Change, changed, joining, leaving, setting
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.names import ERASED_ANNOTATOR
@@ -63,6 +64,8 @@ def change_settings(store: Store, study: str, **settings: Any) -> None:
     """Change settings of a study (model/settings.py); they hold from the next list on."""
     with write_study(store, study) as tx:
         append_changes(tx, setting(tx.next_config, settings))
+        if "annotator_limits" in settings:
+            check_limits(tx.next_config, reported_now(tx))
         tx.row.title = str(settings.get("title", tx.row.title))
 
 

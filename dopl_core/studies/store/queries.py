@@ -135,6 +135,7 @@ SKIPS = (
     .join(tables.duels, _d.id == _i.duel)
     .where(_of_person, _i.outcome == "skip", _d.purpose.in_(LEARNT))
 )
+HELD = _held.where(_i.id == bindparam("impression"))
 HELD_BY_OTHERS = _held.where(_i.duel == bindparam("duel"), _i.id != bindparam("impression"))
 SHOW = sa.insert(tables.impressions).returning(_i.id)
 SHOW_AGAIN = (
@@ -189,6 +190,12 @@ _unseen = (
     .limit(1)
 )
 QUEUED = _unseen.where(tables.FREE)
+OPEN_DUELS = (
+    sa.select(_d.id, *_place, *_sides, sa.null(), _d.ratings - _d.given)
+    .where(_d.study == bindparam("study"), _d.episode == bindparam("episode"))
+    .where(_d.purpose.in_(LEARNT), _d.given < _d.ratings)
+    .order_by(_d.id)
+)
 PRACTICE = _unseen.where(_d.purpose == "practice")
 COUNT = (
     sa.update(tables.duels)

@@ -5,7 +5,7 @@ from playing import cpap
 
 from dopl_core import studies
 from dopl_core.studies import Ask, Store
-from dopl_core.studies.collect import duels
+from dopl_core.studies.collect import practice
 
 
 def test_plain_pairs_come_at_their_rate_and_are_not_learnt(store: Store) -> None:
@@ -35,7 +35,7 @@ def test_plain_pairs_come_at_their_rate_and_are_not_learnt(store: Store) -> None
 
 @pytest.mark.parametrize(("states", "gap"), [(2, 1), (3, 2), (4, 2), (5, 3), (7, 4), (10, 6)])
 def test_a_pair_is_plain_from_two_thirds_of_the_whole_way_on(states: int, gap: int) -> None:
-    assert duels.plain_gap(states) == gap
+    assert practice.plain_gap(states) == gap
 
 
 def test_nobody_is_asked_a_plain_pair_twice(store: Store) -> None:

@@ -86,9 +86,9 @@ def test_photos_can_be_stored_replaced_shown_and_removed(store: Store) -> None:
     studies.keep_photos(store, study, found.photos)
     studies.keep_photos(store, study, {"p1": b"newer"})
     assert studies.count_photos(store, study) == 2
-    shown = photos.photo_addresses(store, study, ["p1", "p3"])
+    shown = photos.photo_addresses(store, study, "Ann", ["p1", "p3"])
     assert shown == {"p1": "data:image/jpeg;base64," + base64.b64encode(b"newer").decode()}
-    assert photos.photo_addresses(store, other, ["p1"]) == {}
+    assert photos.photo_addresses(store, other, "Ann", ["p1"]) == {}
     with pytest.raises(StudyError, match='arm id "p9"'):
         studies.keep_photos(store, study, {"p3": b"x", "p9": b"y"})
     assert studies.count_photos(store, study) == 2

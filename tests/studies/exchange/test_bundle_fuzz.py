@@ -101,6 +101,8 @@ def eventful(store: Store, clock: Clock) -> str:
             studies.observe(store, study, said, {"p1": {"hours": f"{week}"}}, helped=["p1", "p4"])
         studies.advance(store, study)
     play(store, study, 3, clock=clock, people=("Ann", "Eve"))
+    studies.limit_annotator(store, study, "Di", {"group": ["ward"]})
+    studies.limit_annotator(store, study, "Eve", {"group": ["ward"], "age": ["9"]}, ["p5"])
     studies.erase_annotator(store, study, "Di")
     studies.change_settings(store, study, consent="We keep your answers.")
     studies.agree(store, study, "Eve", studies.coming_config(store, study).consent_version)

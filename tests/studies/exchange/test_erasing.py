@@ -4,11 +4,12 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from named_clinic import COMMENT, NAMES, SECRETS, found_in, lived
+from named_clinic import COMMENT, NAMES, SECRETS, config, found_in, lived
 from playing import Clock, check_replay, clinic, cpap, digest, one_answer, play
 
 from dopl_core import cli, studies
@@ -149,6 +150,24 @@ def test_nothing_says_who_erased_annotators_were(store: Store, tmp_path: Path) -
             do(store, study, "erased-annotator-3")
     with pytest.raises(StudyError, match='nobody called "Nobody" has come'):
         studies.erase_annotator(store, study, "Nobody")
+
+
+def test_limits_from_the_beginning_name_nobody_who_was_erased(store: Store, tmp_path: Path) -> None:
+    """Zoë Quist never came; her name stands in the configuration and in a change of it."""
+    text = "[Zoë Quist]\ngroup = Zürich-West\nnever = Pat-019, Pat-020\n[Bo]\ngroup = Zürich-West"
+    study = studies.create_study(store, replace(config(), annotator_limits=text))
+    access.invite(store, study, "Zoë Quist")
+    studies.limit_annotator(store, study, "Cy", {}, ["Pat-019"])
+    seal = str(studies.seal_study(store, study))
+    studies.judging(store, study)  # and this process remembers it
+    studies.erase_annotator(store, study, "Zoë Quist")
+    check_gone(store, study, tmp_path, ("Zoë Quist", "Quist"))
+    limits = studies.coming_config(store, study).limits
+    assert limits.keys() == {"Bo", "Cy"}
+    studies.erase_person(store, study, "Pat-019")
+    check_gone(store, study, tmp_path, ("Pat-019", "Ångström", "@555019"))
+    assert studies.coming_config(store, study).limits == {"Bo": limits["Bo"]}
+    studies.replay_study(store, study, seal=seal)
 
 
 def test_what_an_erased_annotator_had_open_goes_to_others(sqlite_store: Store) -> None:

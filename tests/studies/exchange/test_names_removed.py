@@ -184,7 +184,7 @@ FIELDS: dict[str, dict[str, str]] = {
     # Of a configuration, only what can hold text of its owner.
     "StudyConfig": {
         RENAMED: "arms hidden_columns unused_columns list_columns fair_column fair_shares",
-        BLANK: "instructions why consent translations completion_code",
+        BLANK: "instructions why consent translations completion_code annotator_limits",
         HARMLESS: "title noun question epoch_word states environment environment_name",
     },
 }

@@ -1,0 +1,62 @@
+"""Sentences about who judges whom, for the pages of those who run a study."""
+
+from dopl_core.studies.model.annotator_limits import Limit
+from dopl_core.studies.model.plurals import plural
+from dopl_core.studies.operate.judging import Apart, Judge, Judging
+
+_MOST_NAMES = 8  # in a sentence
+
+
+def judge_text(judge: Judge, judging: Judging, noun: str) -> str:
+    """Whom somebody judges: Ann: ward North or South, never p-17. 12 of 45 patients."""
+    people = f"{judge.people} of {judging.people} {plural(noun)}"
+    whom = "everybody" if judge.limit is None else f"{limit_text(judge.limit)}. {people}"
+    return f"{judge.name}: {whom}." + ("" if judge.comes else " No link yet.")
+
+
+def limit_text(limit: Limit) -> str:
+    """Whose cards a limit lets through, in words."""
+    only = [f"{column} {_either(sorted(cells))}" for column, cells in limit.only.items()]
+    never = [f"never {_names(sorted(limit.never), 'or')}"] if limit.never else []
+    return ", ".join(only + never)
+
+
+def judging_warnings(judging: Judging, noun: str) -> list[str]:
+    """What the limits leave without answers, each with what to do about it."""
+    found = [
+        f"{judge.name} may judge {judge.people} {noun if judge.people == 1 else plural(noun)}, so "
+        "we ask them nothing. Let them judge at least two."
+        for judge in judging.judges
+        if judge.comes and judge.people < 2
+    ]
+    if judging.unjudged:
+        found.append(
+            f"Nobody may judge {judging.unjudged} of the {judging.open_duels} open comparisons. "
+            "Let somebody judge more people. Without that, these comparisons stay unanswered: do "
+            "not wait for them."
+        )
+    return found + [_apart(one) for one in judging.apart]
+
+
+def _apart(one: Apart) -> str:
+    parts = [_names(part, "and") for part in one.parts]
+    told = f"{one.column}: no answer connects {' with '.join(parts[:_MOST_NAMES])}. " + (
+        f"{len(parts) - _MOST_NAMES} more are apart. " if len(parts) > _MOST_NAMES else ""
+    )
+    told += "How their people compare is then known from their states only. "
+    if one.able:
+        return f"{told}Ask {_names(one.able, 'or')} for answers: they may judge several of them."
+    return f"{told}Let somebody judge all of them."
+
+
+def _either(cells: list[str]) -> str:
+    return _names([cell or "(empty)" for cell in cells], "or") if cells else "(none)"
+
+
+def _names(names: tuple[str, ...] | list[str], word: str) -> str:
+    """Names in a sentence: North, South and West."""
+    some = list(names[:_MOST_NAMES])
+    if (more := len(names) - _MOST_NAMES) > 0:
+        some.append(f"{more} more")
+    *first, last = some
+    return f"{', '.join(first)} {word} {last}" if first else last

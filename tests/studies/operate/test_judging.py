@@ -1,0 +1,124 @@
+"""Who judges whom, what nobody may judge, and groups that no answer connects."""
+
+import pytest
+
+from dopl_core import cli, studies
+from dopl_core.studies import Arm, Ask, Store, access
+
+STATES = ("Low", "High")
+APART = "[Ann]\ngroup = North\n[Bo]\ngroup = South"
+
+
+def made(store: Store, *links: str, **rules: object) -> str:
+    """Eight people in two wards, and a first round of 12 answers."""
+    arms = [
+        Arm(f"p{n}", f"P{n}", ("North", "South")[n % 2], STATES[n // 4], {"risk": "high"})
+        for n in range(8)
+    ]
+    own = {"title": "Wards", "budget": 4, "sitting": 12, "practice": False}
+    study = studies.create_study(store, studies.from_roster(arms, STATES, **(own | rules)))
+    for name in links:
+        access.invite(store, study, name)
+    return study
+
+
+def answer_all(store: Store, study: str, name: str) -> int:
+    count = 0
+    while isinstance(ask := studies.next_duel(store, study, name), Ask):
+        count += studies.answer(store, ask.impression, "left", too_fast_ms=0).saved
+    return count
+
+
+def warnings(store: Store, study: str) -> str:
+    return " ".join(studies.judging_warnings(studies.judging(store, study), "patient"))
+
+
+def test_without_limits_everybody_judges_everybody_and_nothing_is_warned_of(store: Store) -> None:
+    study = made(store, "Ann", "Bo")
+    found = studies.judging(store, study)
+    assert [studies.judge_text(one, found, "patient") for one in found.judges] == [
+        "Ann: everybody.",
+        "Bo: everybody.",
+    ]
+    assert found.columns == {"group": ("North", "South")}  # all have the same risk
+    assert warnings(store, study) == ""
+
+
+def test_limits_are_told_in_words_before_there_is_a_link(sqlite_store: Store) -> None:
+    store, study = sqlite_store, made(sqlite_store, "Ann")
+    studies.limit_annotator(store, study, "Bo", {"group": ["North", "South"]}, ["p0", "p1"])
+    studies.limit_annotator(store, study, "Panel", {}, ["p2"])
+    found = studies.judging(store, study)
+    assert [studies.judge_text(one, found, "patient") for one in found.judges] == [
+        "Ann: everybody.",
+        "Bo: group North or South, never p0 or p1. 6 of 8 patients. No link yet.",
+        "Panel: never p2. 7 of 8 patients. No link yet.",
+    ]
+    studies.limit_annotator(store, study, "bo", {"group": ["South"]})  # in place of the one before
+    studies.limit_annotator(store, study, "Panel", {})
+    assert studies.coming_config(store, study).annotator_limits == "[bo]\ngroup = South"
+
+
+def test_comparisons_that_nobody_may_judge_are_counted_and_the_round_can_end(store: Store) -> None:
+    study = made(store, "Ann", "Bo", annotator_limits=APART)
+    found = studies.judging(store, study)
+    assert (found.open_duels, found.unjudged > 0) == (12, True)
+    assert f"Nobody may judge {found.unjudged} of the 12 open comparisons." in warnings(
+        store, study
+    )
+    given = answer_all(store, study, "Ann") + answer_all(store, study, "Bo")
+    assert given + found.unjudged == 12
+    wait = studies.next_duel(store, study, "Ann")
+    assert isinstance(wait, studies.Waiting)
+    assert wait.reason == "limits"
+    access.invite(store, study, "Cy")
+    assert studies.judging(store, study).unjudged == 0
+    access.revoke(store, study, "Cy")
+    assert studies.judging(store, study).unjudged == found.unjudged
+    assert studies.close_duels(store, study)
+    assert studies.advance(store, study)
+
+
+def test_groups_that_nobody_may_connect_are_told_at_once(store: Store) -> None:
+    study = made(store, "Ann", "Bo", annotator_limits=APART)
+    assert "group: no answer connects North with South." in warnings(store, study)
+    assert warnings(store, study).endswith("Let somebody judge all of them.")
+    access.invite(store, study, "Cy")
+    assert "connects" not in warnings(store, study)
+
+
+def test_groups_that_no_answer_has_connected_are_told_with_who_may(sqlite_store: Store) -> None:
+    store, study = sqlite_store, made(sqlite_store, "Ann", "Bo", "Cy", sitting=40)
+    studies.change_settings(store, study, annotator_limits=APART)
+    given = answer_all(store, study, "Ann") + answer_all(store, study, "Bo")
+    assert given >= 10
+    assert warnings(store, study).endswith("Ask Cy for answers: they may judge several of them.")
+    answer_all(store, study, "Cy")
+    assert "connects" not in warnings(store, study)
+    studies.exclude(store, study, "Cy")
+    assert "no answer connects" in warnings(store, study)
+
+
+def test_past_answers_connect_groups(sqlite_store: Store) -> None:
+    store, study = sqlite_store, made(sqlite_store, "Ann", "Bo", annotator_limits=APART)
+    studies.add_answers(store, study, b"annotator,winner,loser,when\nModel,p0,p1,\n")
+    assert "connects" not in warnings(store, study)
+
+
+def test_somebody_who_may_see_one_person_is_asked_nothing_and_told_of(sqlite_store: Store) -> None:
+    study = made(sqlite_store, "Ann", annotator_limits="[Ann]\nnever = p0,p1,p2,p3,p4,p5,p6")
+    assert "Ann may judge 1 patient, so we ask them nothing." in warnings(sqlite_store, study)
+    assert isinstance(studies.next_duel(sqlite_store, study, "Ann"), studies.Waiting)
+
+
+def test_dopl_settings_sets_limits_at_once(
+    tmp_path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DOPL_DATABASE_URL", f"sqlite:///{tmp_path}/studies.db")
+    store = studies.open_store()
+    study = made(store, "Ann")
+    cli.main(["settings", study, "annotator_limits=[Ann]\ngroup = North"])
+    assert "at once" in capsys.readouterr().out
+    assert studies.judging(store, study).judges[0].people == 4
+    with pytest.raises(SystemExit, match='never = "p99": the roster has no such id'):
+        cli.main(["settings", study, "annotator_limits=[Ann]\nnever = p99"])

@@ -62,8 +62,9 @@ def reliability_chart(study: Study, learner: Learner, answers: pd.DataFrame) -> 
     enough = _measure_enough(study.id, studies.last_event(store(), study.id), learner, answers)
     finding = reliability_text.finding(enough)
     strong, ink = charts.colours()["strong"], charts.colours()["ink"]
-    base = alt.Chart(finding.data, height=160)
-    number = alt.X("answers:Q", axis=_WHOLE_NUMBERS, scale=alt.Scale(zero=False, nice=False))
+    base = alt.Chart(finding.data, height=240)
+    points = alt.Axis(values=finding.data.answers.tolist())
+    number = alt.X("answers:Q", axis=points, scale=alt.Scale(zero=False, nice=False, padding=20))
     scale = alt.Scale(domain=[0, 1], clamp=True)
     line = base.mark_line(color=strong, point={"size": 90, "filled": True}).encode(
         number, alt.Y("reliability:Q", scale=scale)

@@ -37,8 +37,7 @@ def advice(enough: Enough) -> str:
     found = enough.found
     if found is None:
         if (missing := MIN_ANSWERS - enough.answers) > 0:
-            missed = count(missing, "answer")
-            return f"Too early to say how reliable the answers are: {missed} missing"
+            return f"Too early to say how reliable the answers are: at least {missing} more needed"
         return "Too early to say how reliable the answers are: most people were compared too rarely"
     if found.is_enough:
         return f"You can stop asking: the answers are reliable ({_number(found.separation.value)})"
@@ -53,7 +52,7 @@ def advice(enough: Enough) -> str:
         return "Go on asking: the answers look reliable, but that is not sure yet"
     value = _number(found.separation.value)
     if found.with_more(MORE[-1]) < ENOUGH and round(enough.changed.get(MORE[-1], 1)) == 0:
-        neither = f"{MORE[-1]} more would change neither this nor the list"
+        neither = f"{MORE[-1]} more would neither make them so nor change the list"
         return f"The answers are not reliable ({value}); {neither}"
     return f"Go on asking: the answers are not reliable yet ({value})"
 
@@ -61,8 +60,8 @@ def advice(enough: Enough) -> str:
 def reliability_text(found: Reliability) -> str:
     """The reliability now, what it means, and what more answers would bring."""
     sentences = [
-        f"Scale separation reliability {_with_interval(found.separation)}: the share of the "
-        f"differences between people that is not chance; {ENOUGH} is usually enough.",
+        f"The scale separation reliability is {_with_interval(found.separation)}. It is the share "
+        f"of the differences between people that is not chance; {ENOUGH} is usually enough.",
         f"There are {count(found.answers, 'answer')} with a winner, about {found.comparisons:.0f} "
         "comparisons a person.",
     ]
@@ -81,10 +80,12 @@ def places_text(enough: Enough) -> list[str]:
     """How many places of the list more answers would change."""
     if not enough.changed:
         return []
-    each = [
-        f"{more} more answers would change about {round(n)}" for more, n in enough.changed.items()
-    ]
-    return [f"Of the {count(enough.places, 'place')} on the list, {' and '.join(each)}."]
+    places = count(enough.places, "place")
+    changed = {more: round(number) for more, number in enough.changed.items()}
+    if not any(changed.values()):
+        return [f"{max(changed)} more answers would change none of the {places} on the list."]
+    each = ", and ".join(f"{more} more would change about {n}" for more, n in changed.items())
+    return [f"Of the {places} on the list, {each}."]
 
 
 def _with_interval(measure: Measure) -> str:

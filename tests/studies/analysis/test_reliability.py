@@ -41,7 +41,7 @@ def test_nothing_is_said_from_few_answers() -> None:
     assert reliability.measure(reliability.judgements(of_impressions(shown(30)))) is not None
     few = reliability.Enough(29, None, 0, {})
     assert not few.is_enough
-    assert reliability_text.advice(few).endswith("1 answer missing")
+    assert reliability_text.advice(few).endswith(": at least 1 more needed")
     assert reliability_text.finding(few).data.empty
 
 
@@ -68,9 +68,8 @@ def test_the_advice_needs_reliability_certainty_agreement_and_ten_comparisons_a_
 def test_nobody_is_told_to_go_on_where_more_answers_bring_nothing() -> None:
     stuck = replace(GOOD, answers=2000, separation=Measure(0.5, 0.4, 0.6))
     enough = replace(ENOUGH, found=stuck, changed={50: 0.1, 200: 0.2})
-    assert reliability_text.advice(enough) == (
-        "The answers are not reliable (0.50); 200 more would change neither this nor the list"
-    )
+    neither = "200 more would neither make them so nor change the list"
+    assert reliability_text.advice(enough) == f"The answers are not reliable (0.50); {neither}"
     assert not enough.is_enough
     assert "Go on" in reliability_text.advice(replace(enough, changed={}))
 
@@ -83,12 +82,12 @@ def test_where_people_move_part_of_more_answers_goes_to_new_items() -> None:
 
 def test_the_text_says_what_more_answers_would_bring_and_change() -> None:
     text = reliability_text.finding(ENOUGH)
-    assert "reliability 0.90 (95 % interval 0.85 to 0.94)" in text.note
+    assert "reliability is 0.90 (95 % interval 0.85 to 0.94)" in text.note
     assert "about 0.91 with 50 more answers and 0.93 with 200 more answers" in text.note
-    assert (
-        "Of the 8 places on the list, 50 more answers would change about 0 and 200 more answers "
-        "would change about 1."
-    ) in text.note
+    changes = "50 more would change about 0, and 200 more would change about 1."
+    assert f"Of the 8 places on the list, {changes}" in text.note
+    none = reliability_text.places_text(replace(ENOUGH, changed={50: 0.0, 200: 0.4}))
+    assert none == ["200 more answers would change none of the 8 places on the list."]
     assert text.data.answers.tolist() == [200, 250, 400]
 
 

@@ -2,7 +2,8 @@
 
 `dopl bench answers FOLDER` reads all CSV files of a folder (columns judge, chosen, other; gzip too;
 a column session splits a file). A share of the answers is known, the rest is predicted: by our
-strengths, by ours with the annotators' sureness, and by choix with alpha 1 and 0.1. DOPL_SEEDS sets
+strengths, by ours with the annotators' sureness, and by choix with alpha 1 and 0.1. Beside stand
+the reliability of all answers and the number of judges whose answers fit too badly. DOPL_SEEDS sets
 the number of random splits (4), DOPL_ITEMS the most items of a session (110).
 """
 
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import log_expit
 
-from dopl_core.learning import annotators, preferences
+from dopl_core.learning import annotators, preferences, reliability
 from dopl_core.learning.bandit import FloatArray, IntArray
 from dopl_core.learning.counts import Counts
 
@@ -53,17 +54,27 @@ def main(folder: str = "") -> None:
         raise ValueError(f"{folder}: no CSV file with answers about at most {most} items")
     print(f"answers: {len(sessions)} sessions of at most {most} items, {seeds} splits; log loss")
     heads = [f"{share:.0%} {what}" for share in SHARES for what in ("ours", "sure", "a=1", "a=.1")]
-    print(f"{'session':24}{'items':>6}{'judges':>7}{'answers':>8}{'SSR':>6}", end="")
+    print(f"{'session':24}{'items':>6}{'judges':>7}{'answers':>8}", end="")
+    print(f"{'SSR (95 %)':>18}{'halves (95 %)':>18}{'misfits':>8}", end="")
     print("".join(f"{head:>10}" for head in heads), flush=True)
     found = []
     for session in sessions:
         losses = np.mean([_losses(session, seed) for seed in range(seeds)], axis=0)
         found.append(losses)
-        ssr = preferences.scale_separation(session.chosen, session.other, session.items)
         print(f"{session.name[:23]:24}{session.items:6}{len(np.unique(session.judge)):7}", end="")
-        print(f"{len(session.judge):8}{ssr:6.2f}", end="")
+        print(f"{len(session.judge):8}{_reliability(session)}", end="")
         print("".join(f"{loss:10.3f}" for loss in losses.ravel()), flush=True)
     _print_bars(np.array(found))
+
+
+def _reliability(session: Session) -> str:
+    """SSR and split halves with intervals, and how many judges have an infit surely above 1."""
+    rng, answers = np.random.default_rng(0), (session.chosen, session.other)
+    halves = reliability.split_halves(*answers, session.judge, rng, reliability.RESAMPLES)
+    both = reliability.separation_interval(*answers, session.items, rng), halves
+    texts = [f"{one.value:.2f} ({one.low:.2f}-{one.high:.2f})" for one in both]
+    misfits = sum(fit.low > 1 for fit in reliability.infit(*answers, session.judge, rng))
+    return "".join(f"{text:>18}" for text in texts) + f"{misfits:8}"
 
 
 def read(folder: Path) -> Iterator[Session]:

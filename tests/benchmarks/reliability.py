@@ -230,8 +230,10 @@ def _simulated(seed: int) -> tuple[Told | None, list[Expected]]:
     ordered = bool(rng.integers(2))
     learner = Dopl(N, S, max(2, N // 4), horizon=1, seed=seed, answers=EACH, ordered=ordered)
     states, every = rng.integers(S, size=N), np.empty((0, 3), dtype=np.int64)
-    looks = list[advice.Reliability]()
+    looks, told, last = list[advice.Reliability](), None, WEEKS
     for week in range(WEEKS):
+        if week > last:  # what was expected when told has come, too
+            break
         duels, helped = learner.first_round(states, FIRST), np.zeros(N, dtype=np.int64)
         if week:
             learner.replan()
@@ -244,15 +246,18 @@ def _simulated(seed: int) -> tuple[Told | None, list[Expected]]:
         every = np.concatenate([every, np.column_stack([*sides, who])])
         judged = _judged(every, S)
         looks.append(_look(judged))
-        if _told(judged, looks[-1].separation.value):
+        if told is None and _told(judged, looks[-1].separation.value):
             kept = reliability.often_compared(*every.T[:2], advice.MIN_DUELS)
             known = [_known(some, clinic.truth) for some in (every[kept], every)]
-            return Told(2 * len(every) / judged.people, *known), _expected(looks)
+            told, last = (
+                Told(2 * len(every) / judged.people, *known),
+                week + max(advice.MORE) // EACH,
+            )
         if week:
             after = clinic.moved(states)
             learner.count_moves(states, helped, after)
             states = after
-    return None, _expected(looks)
+    return told, _expected(looks)
 
 
 def _known(every: IntArray, truth: FloatArray) -> float:

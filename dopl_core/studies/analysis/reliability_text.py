@@ -14,6 +14,9 @@ from dopl_core.studies.exchange.reliability_csv import (
     Reliability,
 )
 
+MISFIT = 1.3  # an infit that is usually called too high
+MOST_NAMED = 3  # annotators whose answers do not fit
+
 
 def finding(enough: Enough) -> Finding:
     """The reliability now and with more answers: advice as the title, a point for each."""
@@ -29,7 +32,8 @@ def finding(enough: Enough) -> Finding:
             "high": [now.high, *(math.nan for _ in MORE)],
         }
     ).round(3)
-    return Finding(advice(enough), data, " ".join((reliability_text(found), *places_text(enough))))
+    note = [reliability_text(found), *fit_text(found), *places_text(enough)]
+    return Finding(advice(enough), data, " ".join(note))
 
 
 def advice(enough: Enough) -> str:
@@ -74,6 +78,24 @@ def reliability_text(found: Reliability) -> str:
             f"{_with_interval(found.halves)}."
         )
     return " ".join(sentences)
+
+
+def fit_text(found: Reliability) -> list[str]:
+    """Whose answers do not fit those of the others, the worst first; or that all fit."""
+    known = {name: fit for name, fit in found.infit.items() if not math.isnan(fit.value)}
+    if len(known) < 2:
+        return []
+    bad = {name: fit for name, fit in known.items() if fit.value > MISFIT and fit.low > 1}
+    if not bad:
+        values = [fit.value for fit in known.values()]
+        span = f"{_number(min(values))} to {_number(max(values))}"
+        return [f"Every annotator's answers fit those of the others (infit {span})."]
+    worst = sorted(bad, key=lambda name: -bad[name].value)[:MOST_NAMED]
+    return [
+        f"{name}'s answers do not fit those of the others: infit {_with_interval(bad[name])}; "
+        "1 is expected."
+        for name in worst
+    ]
 
 
 def places_text(enough: Enough) -> list[str]:

@@ -74,6 +74,17 @@ def test_nobody_is_told_to_go_on_where_more_answers_bring_nothing() -> None:
     assert "Go on" in reliability_text.advice(replace(enough, changed={}))
 
 
+def test_annotators_who_do_not_fit_are_named_with_their_infit() -> None:
+    fits = "Every annotator's answers fit those of the others (infit 1.00 to 1.10)."
+    assert fits in reliability_text.finding(ENOUGH).note
+    bad = BOTH | {"Cem": Measure(1.5, 1.2, 1.8), "Dan": Measure(1.4, 0.9, 1.9)}
+    assert reliability_text.fit_text(replace(GOOD, infit=bad)) == [
+        "Cem's answers do not fit those of the others: infit 1.50 (95 % interval 1.20 to 1.80); "
+        "1 is expected."
+    ]
+    assert reliability_text.fit_text(replace(GOOD, infit={"Ann": Measure(1.5, 1.2, 1.8)})) == []
+
+
 def test_where_people_move_part_of_more_answers_goes_to_new_items() -> None:
     one_state = replace(GOOD, items=20, separation=Measure(0.5))
     assert one_state.with_more(200) == pytest.approx(2 / 3)

@@ -14,7 +14,7 @@ from dopl_core.studies import (
     forecast,
     printable,
 )
-from pages.insights import sharing_box
+from pages.insights import sharing_box, trial_box
 from pages.insights.finding_box import finding_box
 from pages.shared import charts
 from pages.shared.guards import store
@@ -28,14 +28,20 @@ def show(study: Study, learner: Learner) -> None:
     with st.container(border=True, key="answer"):
         st.subheader(answer, anchor=False)
         st.markdown(plain(basis))
+    trial = trial_box.show(study)
     if found.weeks:
         states_over_time(found, study)
         helped_and_not(found, study)
         effect_by_state(found, study)
-    with st.expander("Places chosen at random"):
-        title, basis = assessment_text.by_lot_text(found)
-        st.markdown(f"**{plain(title)}**")
-        st.markdown(plain(basis))
+    if trial is None:
+        with st.expander("Places chosen at random"):
+            title, basis = assessment_text.by_lot_text(found)
+            st.markdown(f"**{plain(title)}**")
+            st.markdown(plain(basis))
+            st.caption(
+                "To publish an effect, make a study with a protocol: it is fixed before the first "
+                "list and says how and when the effect is computed."
+            )
     sharing_box.show(study, learner)
     if found.forecast is not None:
         forecasts(found, study)

@@ -263,6 +263,26 @@ def test_insights_show_one_chart_and_fold_the_rest(visit, store):
     assert len(app.get("vega_lite_chart")) - inside == 1
 
 
+def test_insights_show_the_effect_of_a_trial_at_its_looks_only(visit, store):
+    roster = [studies.Arm(f"p{n}", "Bo", state=("Low", "High")[n % 2]) for n in range(6)]
+    rules = {"title": "Ward", "budget": 2, "by_lot": 1, "practice": False, "confidence": "paper"}
+    config = studies.from_roster(roster, ("Low", "High"), horizon=1, **rules)
+    promised = studies.Protocol(
+        **{"question": "Do calls help?", "people": 6, "budget": 2, "by_lot": 1, "effect": 0.2},
+        **{"weeks": 2, "looks": (1, 2)},
+    )
+    study = studies.create_study(store, config, protocol=promised)
+    app = visit("insights", study=study)
+    assert "The first look at the trial is after week 1" in words(app)
+    assert "Places chosen at random" not in [one.label for one in app.expander]
+    assert "Of 100" not in words(app)
+    studies.observe(store, study, studies.present_states(store, study))
+    app = visit("insights", study=study)
+    assert not app.exception
+    assert "The next look is after week 2" in words(app)
+    assert "drawn to wait" in app.dataframe[1].value.step.tolist()
+
+
 @pytest.mark.parametrize("names", [("arm", "label", "group"), ("Low\u2028", "=1+1", "index")])
 def test_insights_can_be_seen_whatever_the_states_are_called(visit, store, names):
     roster = [studies.Arm(f"p{n}", f"P{n}", state=names[n % 3]) for n in range(6)]

@@ -7,8 +7,8 @@ from dopl_core.studies.exchange.trial_analysis import ANALYSIS, TrialAnalysis
 from dopl_core.studies.model.plurals import plural
 from dopl_core.studies.model.protocol import OUTCOMES
 
-LOOK_COLUMNS = ("look after", "effect", "low", "high", "p", "claimed at p of", "drawn", "known")
-FLOW_COLUMNS = ("step", "people", "person-weeks")
+LOOK_COLUMNS = ("look after", "effect", "low", "high", "p", "p needed", "drawn", "known")
+FLOW_COLUMNS = ("people", "person-weeks", "step")  # a phone shows the first ones
 
 
 def headline(found: TrialAnalysis) -> tuple[str, list[str]]:
@@ -48,7 +48,7 @@ def effect_text(found: TrialAnalysis, look: Look) -> str:
     if look.effect.effect is None:
         return f"Too few {nouns} were drawn to compare them."
     return (
-        f"Of 100 {nouns}, {_points(look.effect, found)} are better off with help than without, "
+        f"With help, {_more(look.effect, found, f' of 100 {nouns}')} are better off than without, "
         f"p = {_p(look.p)}. The interval and the test allow for all looks."
     )
 
@@ -57,11 +57,11 @@ def list_text(found: TrialAnalysis, look: Look) -> str:
     """The effect of the list over lots at a look."""
     gain = look.list_gain
     if gain.effect is None:
-        return "Too few were drawn on or off the list to compare the two."
+        return "Too few were drawn on the list or off it to compare the two."
     return (
-        f"On the list, {_points(look.listed, found)}; off the list, {_points(look.others, found)}. "
-        f"So helping 100 on the list in place of 100 chosen at random off it changes how many are "
-        f"better off by {_signed(gain.effect)} ({_range(gain, found)})."
+        f"On the list, help makes {_more(look.listed, found, ' of 100')} better off; off the list, "
+        f"{_more(look.others, found)}. The difference is the effect of the list over random "
+        f"places: {_signed(gain.effect)} ({_range(gain, found)})."
     )
 
 
@@ -91,9 +91,9 @@ def look_rows(found: TrialAnalysis) -> list[tuple[str, str, str, str, str, str, 
     ]
 
 
-def flow_rows(found: TrialAnalysis) -> list[tuple[str, int, int]]:
+def flow_rows(found: TrialAnalysis) -> list[tuple[int, int, str]]:
     """The flow of people, of FLOW_COLUMNS."""
-    return [(row.what, row.people, row.person_weeks) for row in found.flow]
+    return [(row.people, row.person_weeks, row.what) for row in found.flow]
 
 
 def methods(found: TrialAnalysis, software: str) -> str:
@@ -149,7 +149,7 @@ def _results(found: TrialAnalysis) -> str:
 
 
 def _flow_table(found: TrialAnalysis) -> str:
-    rows = [FLOW_COLUMNS, ("---", "---:", "---:"), *flow_rows(found)]
+    rows = [FLOW_COLUMNS, ("---:", "---:", "---"), *flow_rows(found)]
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
 
 
@@ -157,10 +157,12 @@ def _deviations(found: TrialAnalysis) -> str:
     return "\n".join(f"- {one}" for one in found.deviations) or "None were recorded."
 
 
-def _points(one: Interval, found: TrialAnalysis) -> str:
-    """So many more, with the interval: +14 (95 % interval +3 to +25)."""
-    effect = "unknown" if one.effect is None else _signed(one.effect)
-    return f"{effect} ({_range(one, found)})"
+def _more(one: Interval, found: TrialAnalysis, of: str = "") -> str:
+    """17 more of 100 patients (95 % interval +9 to +25); of: 100 of whom"""
+    if one.effect is None:
+        return f"an unknown number{of}"
+    many = round(100 * one.effect)
+    return f"{abs(many)} {'more' if many >= 0 else 'fewer'}{of} ({_range(one, found)})"
 
 
 def _range(one: Interval, found: TrialAnalysis) -> str:
@@ -170,7 +172,7 @@ def _range(one: Interval, found: TrialAnalysis) -> str:
 
 def _signed(share: float) -> str:
     """A difference of shares, in 100 people."""
-    return f"{100 * share:+.0f}"
+    return f"{round(100 * share):+d}"
 
 
 def _p(value: float) -> str:

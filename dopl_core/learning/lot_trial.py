@@ -39,6 +39,7 @@ from dopl_core.learning.reported_weeks import ReportedWeeks, better_off
 
 OTHERS, LISTED = 0, 1  # axis of lotteries: who gets a place, who waits
 REDRAWS = 9_999
+_FEW = 20  # people whom a lottery draws one by one
 _DIGITS = 9  # statistics are rounded: equal sums in another order must compare as equal
 
 
@@ -178,16 +179,23 @@ def _centred(x: FloatArray, state: IntArray, n_states: int) -> FloatArray:
 def _redrawn_sums(x: FloatArray, k: int, redraws: int, rng: np.random.Generator) -> FloatArray:
     """The sums [2, r] of x [2, n] over k of n drawn at random; the rows of x sum to 0.
 
-    The smaller part is drawn, by Floyd's algorithm. The other one has the opposite sum.
+    The smaller part is drawn; the other one has the opposite sum. A few people are drawn by Floyd's
+    algorithm. For many it is quicker to draw how many of each kind there are: people in the same
+    state with the same outcome, drawn or not, are alike.
     """
     n = x.shape[1]
     size = min(k, n - k)
+    sign = 1.0 if size == k else -1.0
+    if size > _FEW:
+        kinds, counts = np.unique(x, axis=1, return_counts=True)
+        drawn = rng.multivariate_hypergeometric(counts, size, redraws, method="marginals")
+        return np.asarray(sign * kinds @ drawn.T)
     chosen = np.empty((redraws, size), dtype=np.int64)
     for i, top in enumerate(range(n - size, n)):
         pick = rng.integers(0, top + 1, size=redraws)
         taken = (chosen[:, :i] == pick[:, None]).any(axis=1)
         chosen[:, i] = np.where(taken, top, pick)
-    return np.asarray(x[:, chosen].sum(axis=2) * (1.0 if size == k else -1.0))
+    return np.asarray(sign * x[:, chosen].sum(axis=2))
 
 
 # --- looks

@@ -79,8 +79,10 @@ def test_p_is_uniform_over_the_draws_of_a_week_if_help_does_nothing():
         assert np.mean(np.array(found) <= level) <= level + 0.02
 
 
+@pytest.mark.parametrize("few", [0, 20])
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_redrawn_sums_have_every_choice_equally_often(k):
+def test_redrawn_sums_have_every_choice_equally_often(monkeypatch, k, few):
+    monkeypatch.setattr(lot_trial, "_FEW", few)  # both ways to draw
     x = np.array([[1.0, 2, 4, 8, 16, -31], [1, -1, 0, 0, 0, 0]])
     found = lot_trial._redrawn_sums(x, k, 20_000, np.random.default_rng(1))
     exact = [x[0, list(some)].sum() for some in combinations(range(6), k)]
@@ -136,19 +138,19 @@ def test_a_later_look_leaves_the_earlier_ones_as_they_were():
 
 
 def test_effects_are_recovered_on_the_list_and_off_it():
-    weeks = clinic(7, W=400, N=30, lots=4, gain=0.25)
-    [look] = lot_trial.analyse(weeks, 3, [400], redraws=999)
+    weeks = clinic(7, W=100, N=30, lots=4, gain=0.25)
+    [look] = lot_trial.analyse(weeks, 3, [100], redraws=499)
     assert look.effect.low < 0.25 < look.effect.high
     assert look.others.low < 0.25 < look.others.high
     assert look.listed.low < 0.25 < look.listed.high
     gains = [
-        lot_trial.analyse(clinic(seed, W=60, gain=0.25), 3, [60], redraws=199)[0].list_gain
+        lot_trial.analyse(clinic(seed, W=20, gain=0.25), 3, [20], redraws=199)[0].list_gain
         for seed in range(40)
     ]
     held = np.mean([gain.low < 0 < gain.high for gain in gains])
     assert held == pytest.approx(0.95, abs=0.08)  # the effect is the same on and off the list
     assert look.list_gain.effect == pytest.approx(look.listed.effect - look.others.effect)
-    sums = lot_trial.lottery_sums(weeks, 3, redraws=999)
+    sums = lot_trial.lottery_sums(weeks, 3, redraws=499)
     spread = sums.outcome[1:].sum(axis=(1, 2)).std() / sums.help[0].sum()
     assert lot_trial.standard_error(sums)[-1] == pytest.approx(spread, rel=0.1)
 

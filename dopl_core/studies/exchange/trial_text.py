@@ -171,8 +171,8 @@ def _range(one: Interval, found: TrialAnalysis) -> str:
 
 
 def _signed(share: float) -> str:
-    """A difference of shares, in 100 people."""
-    return f"{round(100 * share):+d}"
+    """A difference of shares, in 100 people; one digit more near 0, which decides."""
+    return f"{100 * share:+.0f}" if abs(share) > 0.01 else f"{100 * share:+.1f}"
 
 
 def _p(value: float) -> str:

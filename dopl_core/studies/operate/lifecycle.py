@@ -29,6 +29,7 @@ from dopl_core.studies.replay.known_states import first_states
 from dopl_core.studies.store import inserts, tables
 from dopl_core.studies.store.about import about
 from dopl_core.studies.store.database import Store
+from dopl_core.studies.store.scrub import note_unscrubbed, scrub
 from dopl_core.studies.store.study_reader import (
     StudyReader,
     StudyRow,
@@ -236,12 +237,15 @@ def close_study(store: Store, study: str) -> None:
 
 
 @slowly()
+@slowly()
 def delete_study(store: Store, study: str) -> None:
-    """Remove a study and everything about it, for ever."""
+    """Remove a study and everything about it, for ever, from the files of the database, too."""
     with store.write() as connection:
         study_row(connection, study, lock=True)
         connection.execute(sa.delete(tables.studies).where(tables.studies.c.id == study))
         connection.execute(sa.delete(tables.members).where(tables.members.c.study == study))
+        note_unscrubbed(connection, store.now())
+    scrub(store)
 
 
 def _set_status(store: Store, study: str, status: str) -> None:

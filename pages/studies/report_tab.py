@@ -249,7 +249,8 @@ def week_is_over(study: Study, week: int) -> bool:
     last, word = studies.last_report(store(), study.id), plain(study.config.epoch_word)
     if last is None or not last.is_recent:
         return True
-    st.warning(f"You sent the report of {word} {last.week} {last.when}. Is {word} {week} over?")
+    sent = f"{last.when.capitalize()} you sent the report of {word} {last.week}."
+    st.warning(f"{sent} Is {word} {week} over?")
     return st.checkbox(f"Yes, {word} {week} is over", key=f"over-{study.id}-{week}")
 
 

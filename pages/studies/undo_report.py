@@ -19,7 +19,8 @@ def offer_right_after(study: Study) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="last-report"):
         if last is not None and last.is_recent and study.status != "closed":
             word = plain(study.config.epoch_word)
-            st.caption(f"You sent the report of {word} {last.week} {last.when}.", width="content")
+            sent = f"{last.when.capitalize()} you sent the report of {word} {last.week}."
+            st.caption(sent, width="content")
             _popover(study, last, "Undo this report", "now")
 
 

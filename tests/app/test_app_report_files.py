@@ -50,7 +50,7 @@ def test_a_file_of_another_week_is_refused_and_the_last_report_is_named(visit, s
     app = upload(visit, clinic, content.replace(b"\n1,", b"\n,"), week=2)
     again, recent = app.warning
     assert "This is the report of week 1 again" in again.value
-    assert recent.value == "You sent the report of week 1 less than a minute ago. Is week 2 over?"
+    assert recent.value == "Less than a minute ago you sent the report of week 1. Is week 2 over?"
     assert app.button(key="report").disabled
     app.checkbox(key=f"over-{clinic}-2").check().run()
     click(app, "report")
@@ -76,7 +76,7 @@ def test_a_report_is_undone_from_the_page(visit, store, clinic, tab):
     studies.observe(store, clinic, {"p01": "Low"})
     studies.advance(store, clinic)
     app = open_tab(visit, clinic, tab)
-    assert "You sent the report of week 1 less than a minute ago." in said(app)
+    assert "Less than a minute ago you sent the report of week 1." in said(app)
     click(app, "undo-report-now" if tab == "List" else "undo-report-tab")
     assert "The report of week 1 is undone. The list of week 1 is open again." in said(app)
     assert studies.read_lists(store, clinic) == before

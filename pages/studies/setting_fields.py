@@ -38,7 +38,10 @@ def ask(
             places = places or list(st.columns(2))
             place = places.pop(0)
         name = setting.name
-        chosen[name] = _field(place, setting, now[name], f"{name} {key}")
+        if name.endswith("_column"):
+            chosen[name] = _column(place, setting, now[name], f"{name} {key}", columns)
+        else:
+            chosen[name] = _field(place, setting, now[name], f"{name} {key}")
     return chosen
 
 
@@ -56,6 +59,21 @@ def _field(place: Any, setting: Setting, now: Any, key: str) -> Any:
         field = place.text_area if about.lines > 1 else place.text_input
         return field(about.label, now, max_chars=rule.max_length, **common)
     return place.number_input(about.label, value=now, step=type(now)(1), **common)
+
+
+def _column(place: Any, setting: Setting, now: str, key: str, columns: Sequence[str]) -> str:
+    """One column to choose, the group, or none."""
+    options = list(dict.fromkeys(["", "group", *columns, now]))
+    about = setting.about
+    chosen: str = place.selectbox(
+        about.label,
+        options,
+        options.index(now),
+        format_func=lambda name: name or "(none)",
+        key=key,
+        help=about.help,
+    )
+    return chosen
 
 
 def _columns(setting: Setting, now: str, key: str, columns: Sequence[str]) -> str:

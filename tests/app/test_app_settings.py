@@ -60,6 +60,25 @@ def test_columns_are_chosen_from_those_of_the_study(visit, store, upload):  # no
     assert studies.coming_config(store, study.id).list_columns == "age"
 
 
+def test_the_column_by_which_places_are_shared_is_chosen_from_those_of_the_study(
+    visit,
+    store,
+    upload,  # noqa: F811
+):
+    app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
+    field = app.selectbox(key="fair_column roster")
+    assert field.options[:2] == ["(none)", "group"]
+    assert {"age", "hours_1"} <= set(field.options)
+    field.set_value("group").run()
+    app.button(key="create").click().run()
+    [study] = studies.list_studies(store)
+    assert study.config.fair_column == "group"
+    app = visit("studies", study=study.id, tab="Settings")
+    app.selectbox(key="fair_column set").set_value("").run()
+    app.button(key="save").click().run()
+    assert studies.coming_config(store, study.id).fair_column == ""
+
+
 def test_columns_of_another_roster_replace_the_chosen_ones(upload):  # noqa: F811
     app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
     app.multiselect(key="list_columns roster").set_value(["age"]).run()

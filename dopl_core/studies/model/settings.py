@@ -17,7 +17,10 @@ from dopl_core.studies.model.setting_about import About
 from dopl_core.validation import text, whole
 from dopl_core.wording import gettext_noop
 
-ON_LIST = "For example phone, note. Separated by commas. Readers of the list see them too."
+ON_LIST = (
+    "For example phone, note. Separated by commas. Readers of the list see them too. Cards show "
+    "them as well, unless you also choose them in *Columns that cards do not show*."
+)
 HIDDEN = "Separated by commas. The learner may still use them."
 CONSENT = "Annotators agree to it before they begin, and again if it changes. It holds at once."
 KEPT = "Weeks to keep personal data after the end (0: no limit)"

@@ -11,11 +11,13 @@ effect of help is unknown, any difference within an arm may matter.
 import numpy as np
 
 from dopl_core.learning.bandit import FloatArray, IntArray, Pays
+from dopl_core.learning.class_rows import WEIGHT
 from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.preferences import OPTIMISM, Preferences
 
 CAUTION = 1.0  # standard errors by which people in the best state must gain more than others
+SURE = 2.0  # standard errors of the effect of help there beyond which no margin is needed
 BEFOREHAND = 1.0  # moves of each row, so that the standard error of an unseen row is finite
 
 
@@ -24,7 +26,9 @@ def caution(plan: Plan, P: FloatArray, seen: IntArray | None) -> FloatArray:
 
     People in the best state cannot rise, and a handful of moves easily seems to say that help keeps
     them there. So they come before others only if their gain is credible: by CAUTION standard
-    errors of the effect of help in this state, estimated from the moves that were seen in it.
+    errors of the effect of help in this state, estimated from the moves that were seen in it. As
+    the mean effect rises to SURE standard errors, the margin shrinks to 0. Of the effect, only the
+    share that is due to moves counts, and not what was believed before them (class_rows.py).
     P: [N, S, A, S'];  seen: [S, A] moves of all arms; None for no caution
     """
     S = plan.index.shape[1]
@@ -35,8 +39,11 @@ def caution(plan: Plan, P: FloatArray, seen: IntArray | None) -> FloatArray:
     there = plan.occupancy.sum(axis=(1, 2))  # 0 for absent arms
     rows = P[:, -1]  # [N, A, S'] of the best state
     of_values = (rows * values**2).sum(axis=2) - (rows * values).sum(axis=2) ** 2
-    variance = there @ of_values / max(float(there.sum()), 1e-300)
-    needed[-1] = CAUTION * np.sqrt((variance / (BEFOREHAND + seen[-1])).sum())
+    there = there / max(float(there.sum()), 1e-300)
+    error = np.sqrt((there @ of_values / (BEFOREHAND + seen[-1])).sum())
+    effect = there @ ((rows[:, 1] - rows[:, 0]) * values[:, 0]).sum(axis=1)
+    effect *= seen[-1].min() / (seen[-1].min() + WEIGHT)
+    needed[-1] = np.clip(SURE * error - effect, 0, CAUTION * error)
     return needed
 
 

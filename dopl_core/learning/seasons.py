@@ -2,11 +2,12 @@
 
 Estimates of rows count all moves alike. If everybody's moves change with time, the latest say more
 of the next epoch. So each row (a state and an action) is tilted towards better or worse states, for
-all arms alike: log q[n, r, s] = log p[n, r, s] + tilt[r] Z[s] + constant. The tilt is the one that
-explains recent moves, less the one that explains all moves, each with the prior N(0, SPREAD^2).
-While all moves are recent, both are the same and nothing is tilted.
+all arms alike: log q[n, r, s] = log p[n, r, s] + tilt[r] Z[s] + constant. A tilt is a deviation
+from what all epochs have in common. It changes as a first-order autoregressive process, and a
+Kalman filter predicts it for the next epoch. Whether there is a season, and how large its tilts
+are, is averaged by evidence, so that chance is rarely taken for a season.
 
-Axes: w epochs, n arms, r rows (row 2 s + a), s next states.
+Axes: k spreads, w epochs, n arms, r rows (row 2 s + a), s next states.
 """
 
 from dataclasses import replace
@@ -16,10 +17,13 @@ from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
 from dopl_core.learning.dynamics import Dynamics
+from dopl_core.learning.log_space import softmax
 
-FADING = 10.0  # epochs after which a move counts 1/e as much as a new one
-KEPT = 30  # epochs; moves before them would count less than a twentieth
-SPREAD = 0.3  # of tilts, in log-odds between the worst and the best next state
+SPREADS = np.array([0.0, 0.3, 0.6])  # of tilts, in log-odds between the worst and best next state
+LIKELY = np.array([0.8, 0.1, 0.1])  # beforehand; 0 is no season
+PERSISTENCE = np.exp(-1 / 20)  # the correlation of the tilts of two epochs that follow each other
+KEPT = 30  # epochs; those before them would hardly count
+COMMON_SPREAD = 1.0  # of the tilt that all epochs have in common
 STEPS = 3  # of Newton's method; the prior keeps tilts small, so it is close by then
 
 Recent = NDArray[np.int16]  # [w, 3, n] states, 1 if helped, next states; the newest epoch last
@@ -57,31 +61,53 @@ def _of_arms(recent: Recent, n_arms: int) -> Recent:
     return np.pad(recent, ((0, 0), (0, 0), (0, new)), constant_values=UNKNOWN)
 
 
-def counted(recent: Recent, n_arms: int, n_states: int) -> FloatArray:
-    """The recent moves [n, r, s], each counted the less the older it is."""
-    states, helped, then = recent.astype(np.int64).transpose(1, 0, 2)
-    known = (states != UNKNOWN) & (then != UNKNOWN)
-    age = np.arange(len(recent))[::-1, None]
-    weight = np.broadcast_to(np.exp(-age / FADING), known.shape)
-    codes = (np.arange(recent.shape[2]) * n_states + states) * 2 + helped
-    shape = (n_arms, 2 * n_states, n_states)
-    codes = (codes * n_states + then)[known]
-    found = np.bincount(codes, weight[known], minlength=int(np.prod(shape)))
-    return found.reshape(shape).astype(float)
-
-
 def in_season(found: Dynamics, visits: IntArray, recent: Recent) -> Dynamics:
     """What is believed of the moves of the next epoch; visits: [N, S, A, S'] of all epochs."""
-    if not len(recent):
+    if len(recent) < 2:
         return found
     N, S = visits.shape[:2]
     shape = (N, 2 * S, S)
     p = np.maximum(found.mean.reshape(shape), 1e-12)
-    lately = tilts(counted(recent, N, S), p)
-    tilt = lately - tilts(visits.reshape(shape).astype(float), p)
+    common = tilts(visits.reshape(shape).astype(float), p)
+    tilt = predicted(*residuals(recent, _tilted(p, common)))
     mean = _tilted(p, tilt).reshape(visits.shape)
     low, high = (np.clip(mean + edge - found.mean, 0, 1) for edge in (found.low, found.high))
     return replace(found, mean=mean, low=low, high=high)
+
+
+def residuals(recent: Recent, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What each epoch says of the tilts of rows, where arms have the rows p [n, r, s].
+
+    Both [w, r]: how much further up the moves went than expected, and its variance. The likelihood
+    of a tilt t is about exp(pull t - variance t^2 / 2).
+    """
+    Z, rows = scores(p.shape[2]), p.shape[1]
+    mean = p @ Z
+    variance = p @ Z**2 - mean**2
+    states, helped, then = recent.astype(np.int64).transpose(1, 0, 2)
+    epoch, arm = np.nonzero((states != UNKNOWN) & (then != UNKNOWN))
+    row = 2 * states[epoch, arm] + helped[epoch, arm]
+    further = Z[then[epoch, arm]] - mean[arm, row]
+
+    def summed(values: FloatArray) -> FloatArray:
+        found = np.bincount(epoch * rows + row, values, minlength=len(recent) * rows)
+        return found.reshape(len(recent), rows).astype(np.float64)
+
+    return summed(further), summed(variance[arm, row])
+
+
+def predicted(pull: FloatArray, variance: FloatArray) -> FloatArray:
+    """The expected tilt of each row [r] in the next epoch, from the residuals [w, r] so far."""
+    spread = SPREADS[:, None] ** 2
+    tilt, unsure = np.zeros((len(SPREADS), pull.shape[1])), spread
+    log = np.log(LIKELY)
+    for u, v in zip(pull, variance, strict=True):
+        surprise, known = u - v * tilt, 1 + v * unsure
+        evidence = (u - v * tilt / 2) * tilt + (unsure * surprise**2 / known - np.log(known)) / 2
+        log = log + evidence.sum(axis=1)
+        tilt = PERSISTENCE * (tilt + unsure * surprise / known)
+        unsure = PERSISTENCE**2 * unsure / known + (1 - PERSISTENCE**2) * spread
+    return np.asarray(softmax(log) @ tilt)
 
 
 def tilts(n: FloatArray, p: FloatArray) -> FloatArray:
@@ -92,8 +118,8 @@ def tilts(n: FloatArray, p: FloatArray) -> FloatArray:
     for _ in range(STEPS):
         q = _tilted(p, tilt)
         mean = q @ Z
-        uphill = upward - (total * mean).sum(axis=0) - tilt / SPREAD**2
-        precision = (total * (q @ Z**2 - mean**2)).sum(axis=0) + 1 / SPREAD**2
+        uphill = upward - (total * mean).sum(axis=0) - tilt / COMMON_SPREAD**2
+        precision = (total * (q @ Z**2 - mean**2)).sum(axis=0) + 1 / COMMON_SPREAD**2
         tilt = tilt + uphill / precision
     return tilt
 

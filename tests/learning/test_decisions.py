@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dopl_core.learning import decisions
+from dopl_core.learning.class_rows import WEIGHT
 from dopl_core.learning.counts import counted
 from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.planning import plan
@@ -83,6 +84,33 @@ def test_the_best_state_needs_less_evidence_the_more_moves_were_seen_in_it(bandi
     of_values = (P[:, -1] * (values - (P[:, -1] * values).sum(2, keepdims=True)) ** 2).sum(2)
     expected = np.sqrt((of_values.mean(axis=0) / [26, 7]).sum())
     assert needed[2][-1] == pytest.approx(decisions.CAUTION * expected)
+
+
+@pytest.mark.parametrize(("errors", "share"), [(0.5, 1), (1, 1), (1.5, 0.5), (2, 0), (5, 0)])
+def test_a_credible_effect_in_the_best_state_needs_no_further_evidence(bandit, errors, share):
+    P, rewards = bandit
+    made = plan(rewards, P, P, B, engine="lagrangian")
+    seen = np.array([[5, 5], [5, 5], [400, 360]])
+    values = made.start[1:].reshape(N, 1, S)
+    without = P.copy()
+    without[:, -1, 1] = P[:, -1, 0]
+    towards = np.eye(S)[values[:, 0].argmax(axis=1)]
+
+    def mixed(x):
+        rows = without.copy()
+        rows[:, -1, 1] = (1 - x) * rows[:, -1, 1] + x * towards
+        return rows
+
+    def measured(x):
+        rows = mixed(x)[:, -1]
+        centre = (rows * values).sum(axis=2, keepdims=True)
+        of_values = (rows * (values - centre) ** 2).sum(axis=2).mean(axis=0)
+        by_moves = 360 / (360 + WEIGHT)  # the prior is worth this many moves
+        return np.sqrt((of_values / [401, 361]).sum()), by_moves * np.diff(centre[..., 0]).mean()
+
+    at = next(x for x in np.linspace(0, 1, 4001) if measured(x)[1] >= errors * measured(x)[0])
+    needed = decisions.caution(made, mixed(at), seen)[-1] / measured(at)[0]
+    assert needed == pytest.approx(share, abs=0.02)
 
 
 def test_a_plan_that_did_not_count_its_moves_needs_no_evidence(bandit):

@@ -46,15 +46,51 @@ def test_nothing_is_tilted_while_all_moves_are_of_one_epoch_or_states_have_no_or
     assert "recent" not in unordered.state()
 
 
-def test_older_moves_count_less_and_unknown_states_are_not_counted():
+def test_an_epoch_says_how_much_further_up_moves_went_than_expected():
     recent = seasons.nothing_yet(2)
     recent = seasons.remembered(recent, *(np.array(x) for x in ([0, 1], [1, 0], [1, 1])))
     recent = seasons.remembered(recent, *(np.array(x) for x in ([1, UNKNOWN], [0, 0], [0, 1])))
-    found = seasons.counted(recent, 3, 2)
-    expected = np.zeros((3, 4, 2))
-    expected[0, 1, 1] = expected[1, 2, 1] = np.exp(-1 / seasons.FADING)
-    expected[0, 2, 0] = 1
-    assert found == pytest.approx(expected)
+    up = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8], [0.5, 0.5, 0.5, 0.5]])
+    pull, variance = seasons.residuals(recent, np.stack([1 - up, up], axis=2))
+    expected = np.zeros((2, 2, 4))
+    expected[0, 0, 1], expected[1, 0, 1] = 1 - 0.2, 0.2 * 0.8
+    expected[0, 0, 2], expected[1, 0, 2] = 1 - 0.7, 0.7 * 0.3
+    expected[0, 1, 2], expected[1, 1, 2] = 0 - 0.3, 0.3 * 0.7
+    assert np.array([pull, variance]) == pytest.approx(expected)
+
+
+def exact(spread, pull, variance):
+    """The log evidence, and the mean of the tilt of one row in the next epoch."""
+    epochs = np.arange(len(pull) + 1)
+    prior = spread**2 * seasons.PERSISTENCE ** abs(epochs[:, None] - epochs)
+    pull, precision = np.append(pull, 0), np.diag(np.append(variance, 0))
+    posterior = np.linalg.inv(np.linalg.inv(prior) + precision)
+    size = np.linalg.slogdet(np.eye(len(pull)) + prior @ precision)[1]
+    return (pull @ posterior @ pull - size) / 2, (posterior @ pull)[-1]
+
+
+def test_the_tilt_is_the_mean_of_the_exact_posterior_over_all_spreads():
+    rng = np.random.default_rng(6)
+    pull, variance = rng.normal(0, 2, (7, 2)), rng.random((7, 2)) * 5
+    rows = range(2)
+    by_spread = [
+        [exact(max(x, 1e-9), pull[:, r], variance[:, r]) for r in rows] for x in seasons.SPREADS
+    ]
+    log, tilt = np.array(by_spread).transpose(2, 0, 1)
+    weight = seasons.LIKELY * np.exp(log.sum(axis=1))
+    expected = weight @ tilt / weight.sum()
+    assert seasons.predicted(pull, variance) == pytest.approx(expected)
+
+
+def test_chance_is_rarely_taken_for_a_season():
+    tilts = {}
+    for later in (0.4, 0.7):
+        own = learner()
+        for up in (0.4, later):
+            own.count_moves(*moved(np.random.default_rng(7), up, 15))
+        p = dynamics.calibrated(own.visits, ordered=True).mean.reshape(N, 2 * S, S)
+        tilts[later] = seasons.predicted(*seasons.residuals(own.recent, p))
+    assert abs(tilts[0.4]).max() < 0.1 < tilts[0.7].min()
 
 
 def test_epochs_told_at_once_are_remembered_as_those_told_one_by_one():

@@ -20,9 +20,8 @@ def show(study: Study) -> None:
     limited = [judge for judge in found.judges if judge.limit]
     with st.expander("Who judges whom", icon=":material/visibility:", expanded=bool(limited)):
         st.markdown(
-            "Everybody judges all people, unless you limit them. A limit holds at once, for "
-            "comparisons, repeats, practice and past answers. You can set it before you send a "
-            "link. A panel's link limits all its participants."
+            "Everybody judges all people, unless you limit them. A limit holds at once. You can "
+            "set it before you send a link. A panel's link limits all its participants."
         )
         for judge in found.judges if limited else ():
             st.text(printable(studies.judge_text(judge, found, study.config.noun)))
@@ -54,12 +53,10 @@ def _form(study: Study, found: Judging) -> None:
     offered = {name: list(values) for name, values in found.columns.items()}
     for name, values in only.items():  # as they were chosen, though nobody has them any more
         offered[name] = sorted({*offered.get(name, ()), *values})
-    columns = st.multiselect(
-        "Judges only people by their", list(offered), list(only), key=f"judge-columns {who}"
-    )
+    columns = st.multiselect("Limit by", list(offered), list(only), key=f"judge-columns {who}")
     chosen = {
         name: st.multiselect(
-            f"Only if {plain(name)} is",
+            f"Judges only people whose {plain(name)} is",
             offered[name],
             sorted(only.get(name, ())),
             format_func=lambda value: value or "(empty)",

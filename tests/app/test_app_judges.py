@@ -43,7 +43,7 @@ def test_invite_and_insights_warn_of_groups_that_nobody_connects(visit, store):
         open_tab(visit, study, "Invite"),
         visit("insights", study=study, look="How people answer"),
     ):
-        assert "open comparisons. Let somebody judge more people." in warned(page)
+        assert "open comparisons. Let somebody judge more people" in warned(page)
         assert "group: no answer connects" in warned(page)
 
 

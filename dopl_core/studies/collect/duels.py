@@ -217,7 +217,7 @@ def _open(tx: StudyTransaction, person: _Person) -> Found:
 def _first(tx: StudyTransaction, person: _Person, query: Any, **where: Any) -> DuelRow | None:
     """The first duel of a query that this person may judge."""
     if person.limited:
-        query = query.limit(None)
+        query = queries.ALL_OF[query]
     rows = tx.run(query, study=tx.id, annotator=person.name, **where)
     found = map(DuelRow._make, rows)
     duel = next(filter(person.limited.judges, found) if person.limited else found, None)

@@ -1,7 +1,7 @@
 """Whose cards an annotator is shown, where the owner limits who judges whom."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dopl_core.studies.model.annotator_limits import Limit
 from dopl_core.studies.model.errors import StudyError
@@ -18,19 +18,23 @@ class Permission:
     """What a limited annotator may see now.
 
     arms: all of the study;  reported: columns that replace those of the roster
+    found: number of an arm -> whether its card may be shown, as far as somebody has asked
     """
 
     limit: Limit
     arms: tuple[Arm, ...]
     reported: Reported
+    found: dict[int, bool] = field(default_factory=dict)
 
     def shows(self, arm: int) -> bool:
         """Whether the card of the arm with this number may be shown."""
-        one = self.arms[arm]
-        return one.id not in self.limit.never and all(
-            group_of(one, column, self.reported) in values
-            for column, values in self.limit.only.items()
-        )
+        if arm not in self.found:
+            one = self.arms[arm]
+            self.found[arm] = one.id not in self.limit.never and all(
+                group_of(one, column, self.reported) in values
+                for column, values in self.limit.only.items()
+            )
+        return self.found[arm]
 
     def judges(self, duel: DuelRow | ImpressionRow) -> bool:
         """Whether both cards of a duel may be shown."""

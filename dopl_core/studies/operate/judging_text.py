@@ -32,21 +32,20 @@ def judging_warnings(judging: Judging, noun: str) -> list[str]:
     if judging.unjudged:
         found.append(
             f"Nobody may judge {judging.unjudged} of the {judging.open_duels} open comparisons. "
-            "Let somebody judge more people. Without that, these comparisons stay unanswered: do "
-            "not wait for them."
+            "Let somebody judge more people, or do not wait for these answers."
         )
     return found + [_apart(one) for one in judging.apart]
 
 
 def _apart(one: Apart) -> str:
-    parts = [_names(part, "and") for part in one.parts]
-    told = f"{one.column}: no answer connects {' with '.join(parts[:_MOST_NAMES])}. " + (
-        f"{len(parts) - _MOST_NAMES} more are apart. " if len(parts) > _MOST_NAMES else ""
+    parts = [" with ".join(f"“{group or '(empty)'}”" for group in part) for part in one.parts]
+    told = (
+        f"{one.column}: no answer connects {_names(parts, 'and')}. People of different groups are "
+        "then compared mostly by their states. "
     )
-    told += "How their people compare is then known from their states only. "
     if one.able:
-        return f"{told}Ask {_names(one.able, 'or')} for answers: they may judge several of them."
-    return f"{told}Let somebody judge all of them."
+        return f"{told}Ask {_names(one.able, 'or')} for answers about both."
+    return f"{told}Let somebody judge people of all these groups."
 
 
 def _either(cells: list[str]) -> str:

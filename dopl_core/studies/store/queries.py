@@ -248,6 +248,8 @@ GOLD = (
     .order_by(_gap.desc(), _d.id)
     .limit(1)
 )
+# All duels that a query finds, for people who may not judge every pair.
+ALL_OF = {query: query.limit(None) for query in (QUEUED, PRACTICE, GOLD)}
 
 
 class DuelRow(NamedTuple):

@@ -81,8 +81,8 @@ def test_comparisons_that_nobody_may_judge_are_counted_and_the_round_can_end(sto
 
 def test_groups_that_nobody_may_connect_are_told_at_once(store: Store) -> None:
     study = made(store, "Ann", "Bo", annotator_limits=APART)
-    assert "group: no answer connects North with South." in warnings(store, study)
-    assert warnings(store, study).endswith("Let somebody judge all of them.")
+    assert "group: no answer connects “North” and “South”." in warnings(store, study)
+    assert warnings(store, study).endswith("Let somebody judge people of all these groups.")
     access.invite(store, study, "Cy")
     assert "connects" not in warnings(store, study)
 
@@ -92,7 +92,7 @@ def test_groups_that_no_answer_has_connected_are_told_with_who_may(sqlite_store:
     studies.change_settings(store, study, annotator_limits=APART)
     given = answer_all(store, study, "Ann") + answer_all(store, study, "Bo")
     assert given >= 10
-    assert warnings(store, study).endswith("Ask Cy for answers: they may judge several of them.")
+    assert warnings(store, study).endswith("Ask Cy for answers about both.")
     answer_all(store, study, "Cy")
     assert "connects" not in warnings(store, study)
     studies.exclude(store, study, "Cy")

@@ -18,22 +18,16 @@ COMPLETE = ("de", "es", "fr", "hi", "pt")
 LANGUAGES = ("ar", *COMPLETE)
 # What annotators and readers of a list see. The functions below are for owners only.
 PAGES = (
-    *("annotate/board.py", "annotate/page.py", "annotate/side_views.py", "list.py"),
-    *(
-        "account.py",
-        "shared/account.py",
-        "shared/duel_cards.py",
-        "shared/errors.py",
-        "shared/guards.py",
-        "shared/languages.py",
-    ),
+    *("annotate/board.py", "annotate/page.py", "annotate/reason.py", "annotate/side_views.py"),
+    *("account.py", "list.py", "shared/account.py"),
+    *("shared/duel_cards.py", "shared/errors.py", "shared/guards.py", "shared/languages.py"),
     *("studies/list_tab.py", "studies/list_table.py", "studies/print_sheet.py"),
 )
 FOR_OWNERS = {"choose_study", "show_learnt", "show", "why", "pick_person", "change", "downloads"}
 SHOWS = {
     *("button", "caption", "error", "expander", "header", "info", "markdown", "metric", "popover"),
     *("progress", "radio", "selectbox", "spinner", "subheader", "success", "text", "text_area"),
-    *("text_input", "title", "turn_away"),
+    *("text_input", "title", "turn_away", "pills", "form_submit_button"),
 }
 
 

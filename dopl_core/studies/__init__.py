@@ -19,6 +19,7 @@ threads and processes at once. Nothing here knows of a web page.
     if receipt.plan_due: advance(store, study)            # slow: in a process of its own
     undo(store, study, "Ann")                             # the duel again, or None
     own_answers(store, study, "Ann"); change(...); flag(...)
+    give_reason(store, ask.impression, "Ann", ["trend"])  # if receipt.asks_reason
 
     read_lists(store, study)                              # what owners do: this week's list
     explain(store, study, "p1")                           # why somebody is on the list, or not
@@ -42,6 +43,7 @@ threads and processes at once. Nothing here knows of a web page.
     assessment, assessment_text, chart_text, effect_of_help, forecast      # what the data says
     reliability, reliability_text                         # whether people can stop answering
     power, power_text                                     # whether a trial can show an effect
+    reasons_text                                          # why people answered as they did
     access                                                # keys, sessions and invitations
     add_member(store, study, "ann@clinic.example", "reader"); remove_member(...); list_members(...)
     store.acting_as(actor)                                # for somebody: roles.py says what is open
@@ -112,6 +114,7 @@ from dopl_core.studies.collect.photos import (
     read_photos,
     remove_photos,
 )
+from dopl_core.studies.collect.reasons import give_reason
 from dopl_core.studies.collect.views import (
     RECEIPTS,
     Ask,
@@ -266,6 +269,7 @@ if TYPE_CHECKING:
         forecast,
         power,
         power_text,
+        reasons_text,
         reliability,
         reliability_text,
         sharing_cost,
@@ -282,6 +286,7 @@ _ANALYSIS = (
     "forecast",
     "power",
     "power_text",
+    "reasons_text",
     "reliability",
     "reliability_text",
     "sharing_cost",

@@ -97,6 +97,7 @@ CALLS: dict[str, Call] = {
     "own_answers": Call(_ANNOTATORS, own=True),
     "change": Call(_ANNOTATORS, scope="impression", own=True),
     "flag": Call(_ANNOTATORS, scope="impression", own=True),
+    "give_reason": Call(_ANNOTATORS, scope="impression", own=True),
     "arrival": Call(_ANNOTATORS, own=True),
     "round_end": Call(_ANNOTATORS, own=True),
     # What pages of all roles need

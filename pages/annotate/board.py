@@ -10,6 +10,7 @@ import streamlit as st
 from dopl_core import studies
 from dopl_core.studies import Ask, Consent, Finished, RoundEnd, StudyConfig, Waiting, cards
 from dopl_core.wording import _, format_number, gettext_noop, ngettext, numbered_week
+from pages.annotate.reason import show_reason
 from pages.shared.backend import planner
 from pages.shared.duel_cards import name_on_card, show_pair
 from pages.shared.errors import safely
@@ -49,6 +50,7 @@ class Memory:
     view: shown in place of the comparison: paused, own, flag, declined, withdraw or nothing
     looked_at: the impression opened in "own", or 0
     lesson: a practice comparison that was answered, and the answer
+    reason: the last comparison and its answer, if a reason is wanted and not given yet
     place: episode and epoch of the last comparison
     checked: the last episode for which a round's end was looked up
     round_end: the end of a round, while it is shown
@@ -66,6 +68,7 @@ class Memory:
     view: str = ""
     looked_at: int = 0
     lesson: tuple[Ask, str] | None = None
+    reason: tuple[Ask, str] | None = None
     place: tuple[int, int] | None = None
     checked: int | None = None
     round_end: RoundEnd | None = None
@@ -105,6 +108,8 @@ def choose(session: Session, ask: Ask, outcome: str) -> None:
     memory.note = _(studies.RECEIPTS[receipt.status])
     if receipt.saved and ask.purpose == "practice" and outcome in ("left", "right"):
         memory.lesson = (ask, outcome)
+    if receipt.saved:
+        memory.reason = (ask, outcome) if receipt.asks_reason else None
     if receipt.plan_due:
         planner().ask(session.study)
 
@@ -113,7 +118,7 @@ def undo(session: Session, impression: int) -> None:
     memory = session.memory
     if memory.undone != impression:  # a double click undoes one answer
         again = studies.undo(session.seat.store, session.study, session.annotator)
-        memory.undone = impression
+        memory.undone, memory.reason = impression, None
         memory.note = (
             _("Undone. Please answer again.") if again else _("It is too late to undo this.")
         )
@@ -182,6 +187,8 @@ def show_duel(session: Session, ask: Ask) -> None:
                 session.button(_("Skip practice"), "skip-practice", skip_practice)
         with st.container(key="note"):
             st.text(memory.note or " ")
+            if memory.reason:
+                show_reason(session)
         if not practice:
             _show_progress(session.config, ask)
         clock(key=CLOCK)

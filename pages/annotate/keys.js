@@ -37,6 +37,10 @@
   window.addEventListener("keydown", (event) => {
     if (!one("left") || event.target.closest?.("input, textarea")) return;
     const key = event.key.toLowerCase();
+    if (event.target.closest?.("[data-testid=stPopoverBody]")) {  // keys there are about what it asks
+      if (ANSWERS[key] || key === "u") event.stopImmediatePropagation();
+      return;
+    }
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
     if (event.repeat && OURS.includes(key)) {
       event.preventDefault();

@@ -18,6 +18,7 @@ from dopl_core.studies import (
 )
 from dopl_core.wording import _, format_number, format_percent, gettext_noop, ngettext
 from pages.annotate.board import Session, go_on, open_view, undo
+from pages.annotate.reason import show_reason
 from pages.shared.clicks import clicked
 from pages.shared.downloads import csv_button
 from pages.shared.duel_cards import is_trial, name_on_card, show_pair
@@ -155,6 +156,7 @@ def show_rest(session: Session, reply: Waiting | Finished) -> None:
         st.markdown(
             _(NO_CODE).format(own=format_number(reply.own), quota=format_number(config.quota))
         )
+    show_reason(session)
     if not soon:
         show_own_numbers(session)
     if isinstance(reply, Waiting) and reply.can_undo:
@@ -280,7 +282,7 @@ def look_at(session: Session, impression: int) -> None:
 
 def change(session: Session, impression: int, outcome: str) -> None:
     changed = studies.change(session.seat.store, impression, session.annotator, outcome)
-    session.memory.looked_at = 0
+    session.memory.looked_at, session.memory.reason = 0, None
     session.memory.note = (
         _("Changed.") if changed else _("Too late: a list was made with this answer.")
     )

@@ -10,6 +10,7 @@ from dopl_core.studies import (
     Study,
     chart_text,
     printable,
+    reasons_text,
     reliability,
     reliability_text,
 )
@@ -48,6 +49,7 @@ def show(study: Study, learner: Learner) -> None:
         time_charts(study, counted)
         sides_chart(study, counted)
         agreement(study, answers[~answers.annotator.isin(excluded)])
+        reasons(study, counted)
     labels = [state.label for state in study.config.states]
     annotators = studies.annotators(answers, labels, excluded)
     weights = studies.sureness(store(), study.id, learner)
@@ -144,6 +146,15 @@ def agreement(study: Study, answers: pd.DataFrame) -> None:
             pass
     else:
         st.caption(finding.title)
+
+
+def reasons(study: Study, answers: pd.DataFrame) -> None:
+    """Why people answered as they did, where the owner asked."""
+    names = {arm.id: studies.name_of(study.config, arm) for arm in study.config.arms}
+    if finding := reasons_text.tags_finding(answers):
+        show_table(finding, "reasons", study)
+    if finding := reasons_text.words_finding(answers, names):
+        show_table(finding, "reasons-in-words", study)
 
 
 def exclusion_form(study: Study, names: list[str], excluded: list[str]) -> None:

@@ -77,4 +77,9 @@ def _column_formats() -> dict[str, object]:
     percent = st.column_config.NumberColumn(format="%d %%")
     last = st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm", timezone=st.context.timezone)
     share = st.column_config.NumberColumn(format="percent")
-    return {"last answer": last, "probability": share, **dict.fromkeys(_PERCENT_COLUMNS, percent)}
+    return {
+        "last answer": last,
+        "time": last,
+        "probability": share,
+        **dict.fromkeys(_PERCENT_COLUMNS, percent),
+    }

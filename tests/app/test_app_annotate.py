@@ -351,3 +351,41 @@ def test_a_long_sitting_leaves_no_more_behind_than_a_short_one(visit, store):
         press(app, "left-")
         before = now
     assert len(keys) < 80
+
+
+def test_a_reason_is_asked_once_beside_saved_and_answering_on_skips_it(visit, store):
+    rules = {"practice": False, "horizon": 3, "reason_every": 1, "reason_tags": "Use, *Trend*"}
+    config = studies.from_environment("app_marketing", **rules)
+    study = studies.create_study(store, config)
+    app = visit("annotate", study=study)
+    assert not app.pills
+    press(app, "left-")
+    press(app, "right-")  # skips the first
+    [tags] = app.pills
+    assert tags.options == ["Use", "\\*Trend\\*"]
+    second = studies.own_answers(store, study, "Owner")[0]
+    asked = f"Why did you choose {second.right.label} over {second.left.label}?"
+    assert asked in words(app)
+    [send] = [one for one in app.button if one.label == "Send"]
+    send.click().run()
+    assert "Please choose a reason" in words(app)
+    app.pills[0].set_value(["*Trend*"])
+    [text] = [one for one in app.text_input if one.label == "In your own words"]
+    text.set_value("opens it *daily*")
+    [send] = [one for one in app.button if one.label == "Send"]
+    send.click().run()
+    assert not app.exception
+    assert not app.pills
+    assert "Thank you. The owner will read this." in words(app)
+    said = chart_text.learnt_answers(studies.answers(store, study))
+    assert said.reason_tags.tolist() == ["", "*Trend*"]
+    assert said.reason.tolist() == ["", "opens it *daily*"]
+    press(app, "left-")
+    assert app.pills
+    press(app, "undo-")
+    assert not app.pills
+    app = visit("insights", study=study, look="How people answer")
+    assert "People gave a reason 1 of 2 times (50 %)" in words(app).replace("\\", "")
+    tables = [one.value for one in app.dataframe]
+    [own] = [table for table in tables if "chosen reasons" in table]
+    assert own.reason.tolist() == ["opens it *daily*"]

@@ -29,8 +29,9 @@ Zoë Quist,Pat-019,Früher-9,2026-01-05
 """
 CODE = "C0DE-4711"
 COMMENT = 'Frau "Möller" told Zoë Quist something else'
+WHY = "limps less"  # names nobody
 KEPT = "Größe"
-TEXTS = ("Ask Prof. Grünspan", "For Prof. Grünspan's report", COMMENT, "called in sick", CODE)
+TEXTS = ("Ask Prof. Grünspan", "For Prof. Grünspan's report", COMMENT, "called in sick", CODE, WHY)
 SECRETS = (
     *(*NAMES, *TEXTS, "Quist", "Hopkins", "modell-7b", "panel-7f3a", "Panel A"),
     *("Möller", "Lovelace", "Ångström", "O'Brien", "Di Gärtner"),
@@ -45,12 +46,14 @@ def config() -> StudyConfig:
     columns = {"hidden_columns": "Rufnummer", "list_columns": f"Rufnummer, {KEPT}"}
     fair = {"fair_column": "Viertel", "fair_rule": "shares"}
     texts = {"instructions": TEXTS[0], "why": TEXTS[1], "completion_code": CODE}
+    texts |= {"reason_tags": "gait, mood"}
     return studies.from_roster(
         arms,
         STATES,
         **{"title": "Clinic", "budget": 2, "practice": False, "sitting": 4, "own_codes": True},
         by_lot=1,
         **{"unused_columns": "Viertel", "quota": 50, "fair_shares": "Altstetten 30, Wiedikon 10"},
+        reason_every=1,
         **columns,
         **fair,
         **texts,
@@ -101,6 +104,12 @@ def answer(store: Store, study: str, name: str, participant: str = "") -> None:
     own = studies.participant_name(name, participant) if participant else name
     studies.flag(store, found.impression, own, COMMENT)
     studies.answer(store, found.impression, "left", too_fast_ms=0)
+    studies.give_reason(store, found.impression, own, ["gait"], reason_of(own))
+
+
+def reason_of(name: str) -> str:
+    """What an annotator gives as the reason for each answer."""
+    return f"{WHY} {sum(map(ord, name))}"
 
 
 def present(store: Store, study: str) -> list[str]:

@@ -18,7 +18,7 @@ from dopl_core.studies.store import tables
 READER = {"get_study", "read_lists", "epoch_list", "download", "print_list"}
 ANNOTATOR = {
     *("get_study", "next_duel", "answer", "undo", "agree", "skip_practice", "own_answers"),
-    *("change", "flag"),
+    *("change", "flag", "give_reason"),
     *("arrival", "round_end", "load_learner", "photo_addresses", "answers", "withdraw"),
 }
 OWNER_ONLY = {

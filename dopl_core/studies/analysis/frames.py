@@ -46,7 +46,7 @@ def answers(
     frame = pd.DataFrame(rows, columns=list(bundle_csv.DUELS))
     for column in ("shown_at", "answered_at"):
         frame[column] = pd.to_datetime(frame[column], utc=True, format="ISO8601")
-    for column in ("response_ms", "trip_ms", "narrow"):
+    for column in ("response_ms", "trip_ms", "narrow", "reason_asked"):
         frame[column] = pd.to_numeric(frame[column])
     return frame
 

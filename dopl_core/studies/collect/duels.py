@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from dopl_core.studies.collect import limits, participants
+from dopl_core.studies.collect import limits, participants, reason_rule
 from dopl_core.studies.collect.practice import better_side, plain_gap
 from dopl_core.studies.collect.views import (
     Ask,
@@ -15,12 +15,7 @@ from dopl_core.studies.collect.views import (
     sides_of,
 )
 from dopl_core.studies.model.errors import StudyError
-from dopl_core.studies.model.names import (
-    ERASED_ANNOTATOR,
-    OWNER,
-    check_person,
-    participant_name,
-)
+from dopl_core.studies.model.names import ERASED_ANNOTATOR, OWNER, check_person, participant_name
 from dopl_core.studies.model.outcomes import LEARNT
 from dopl_core.studies.store import inserts, queries
 from dopl_core.studies.store.database import Store
@@ -112,7 +107,10 @@ def answer(
         body = inserts.about_cards(shown, shown.session, *said.values())
         tx.append("answered", body, outcome=outcome, **about)
         late = shown.outcome == "expired" or shown.expires_at < tx.now
-        return Receipt("late" if late else "saved", tx.plan_due)
+        asks = counts and bool(tx.config.reason_every or tx.config.reason_unsure)
+        if asks := asks and reason_rule.is_asked(tx, shown, outcome, said["response_ms"]):
+            tx.append("reason_asked", **about)
+        return Receipt("late" if late else "saved", tx.plan_due, asks)
 
 
 def undo(store: Store, study: str, annotator: str) -> Ask | None:

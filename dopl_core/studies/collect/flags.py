@@ -26,18 +26,24 @@ LONGEST_COMMENT = 500
 _d, _e = tables.duels.c, tables.events.c
 
 
-def flag(store: Store, impression: int, annotator: str, comment: str, arm: str = "") -> None:
-    """Tell the owner that something is wrong with a duel; arm: the id of the one it is about."""
+def read_comment(comment: str) -> str:
+    """A comment as it is kept: in one line, as the next would look like another person's."""
     check_text("the comment", comment)
-    comment = printable(comment)  # in one line: the next would look like another person's
-    if not comment:
-        raise StudyError(_("Please write what is wrong."))
+    comment = printable(comment)
     if len(comment) > LONGEST_COMMENT:
         raise StudyError(
             _("Please use at most {most} characters: you have {given}.").format(
                 most=format_number(LONGEST_COMMENT), given=format_number(len(comment))
             )
         )
+    return comment
+
+
+def flag(store: Store, impression: int, annotator: str, comment: str, arm: str = "") -> None:
+    """Tell the owner that something is wrong with a duel; arm: the id of the one it is about."""
+    comment = read_comment(comment)
+    if not comment:
+        raise StudyError(_("Please write what is wrong."))
     with write_study(store, impression=impression) as tx:
         shown = impression_of(tx, impression, annotator)
         if arm and arm not in {

@@ -154,10 +154,12 @@ class Receipt:
     status: saved; late (saved after its lease expired); already (a second answer to the same
             impression, ignored); taken (too late, others have answered); too_fast (ignored)
     plan_due: the round is complete: call `advance`, in another process if this one serves clicks
+    asks_reason: the owner would like to know why: `give_reason`, or nothing
     """
 
     status: Status
     plan_due: bool
+    asks_reason: bool = False
 
     @property
     def saved(self) -> bool:

@@ -15,7 +15,7 @@ protocol.json, analysis.json, methods.md: of a trial, see trial_files.py; only r
 
 The same study gives the same bytes. Invites, keys, photos and the browsers of participants stay in
 the database. Bundles of version 3 have no queue.csv: what nobody was shown yet is chosen anew.
-Up to version 4 there are no salts.
+Up to version 4 there are no salts, up to version 5 no reasons.
 """
 
 import io
@@ -46,7 +46,7 @@ from dopl_core.studies.replay.consistency import check
 from dopl_core.studies.store.blobs import DAMAGES, PLAIN, digest, pack, shapes, unpack
 from dopl_core.validation import brief, convert, text, whole
 
-VERSION = 5
+VERSION = 6
 OLDEST = 3
 LARGEST = 1 << 28  # bytes that all members may unpack to: some 500,000 answers
 
@@ -200,9 +200,10 @@ def read(source: Path | bytes) -> StudyLog:
 
 def _log(about: StudyJson, files: dict[str, bytes]) -> StudyLog:
     study, config = about.study, _config(about)
+    tables = _TABLES | ({"duels.csv": bundle_csv.DUELS_5} if about.schema <= 5 else {})
     rows = {
         name: bundle_csv.read_rows(files[name], name, columns)
-        for name, columns in _TABLES.items()
+        for name, columns in tables.items()
         if name in files
     }
     texts = {name: safe_csv.decode(files[name], name) for name in _TEXTS if name in files}

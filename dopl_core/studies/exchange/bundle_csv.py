@@ -19,7 +19,14 @@ from dopl_core.studies.model import safe_csv
 from dopl_core.studies.model.config_json import read_json
 from dopl_core.studies.model.errors import CsvError
 from dopl_core.studies.model.event_kinds import KINDS
-from dopl_core.studies.model.log_values import Event, Impression, PlanMade, QueuedDuel, Sides
+from dopl_core.studies.model.log_values import (
+    Event,
+    Impression,
+    PlanMade,
+    QueuedDuel,
+    Reason,
+    Sides,
+)
 from dopl_core.studies.model.names import read_participant
 from dopl_core.studies.model.outcomes import ANSWERS, LEARNT, OUTCOMES, PURPOSES
 from dopl_core.studies.model.study_config import StudyConfig
@@ -29,7 +36,8 @@ from dopl_core.studies.store.inserts import UNSALTED, to_text
 _SIDES = ("left_arm", "left_state", "right_arm", "right_state")
 _ASKED = ("study", "session", "annotator", "episode", "epoch", "duel", *_SIDES, "purpose")
 _ANSWER = ("outcome", "winner_arm", "loser_arm", "shown_at", "answered_at", "response_ms")
-DUELS = (*_ASKED, *_ANSWER, "confidence", "plan", "trip_ms", "narrow", "participant")
+DUELS_5 = (*_ASKED, *_ANSWER, "confidence", "plan", "trip_ms", "narrow", "participant")
+DUELS = (*DUELS_5, "reason_asked", "reason_tags", "reason")  # since version 6
 QUEUE = ("study", "episode", "epoch", "duel", "purpose", *_SIDES, "ratings")
 EVENTS = ("study", "seq", "at", "kind", "annotator", "impression", "outcome", "body")
 SALTS = ("study", "seq", "salt", "sealed")
@@ -93,7 +101,10 @@ def duel_rows(
         answer = (shown.outcome, won, lost, iso(shown.shown_at), iso(shown.answered_at))
         plan = (config.confidence, shown.place[0])
         more = (shown.trip_ms, shown.narrow, shown.participant)
-        yield (*asked, *sides, shown.purpose, *answer, shown.response_ms, *plan, *more)
+        why: tuple[Value, ...] = (None, None, None)
+        if shown.reason is not None:
+            why = (1, ", ".join(shown.reason.tags), shown.reason.text)
+        yield (*asked, *sides, shown.purpose, *answer, shown.response_ms, *plan, *more, *why)
 
 
 def read_duels(rows: Rows, study: str, config: StudyConfig) -> list[Impression]:
@@ -128,7 +139,18 @@ def _impression(row: Cells, study: str, config: StudyConfig) -> Impression:
         trip_ms=_whole_or_none(row, "trip_ms"),
         narrow=_whole_or_none(row, "narrow"),
         participant=read_participant(row.get("participant", "")),
+        reason=_reason(row),
     )
+
+
+def _reason(row: Cells) -> Reason | None:
+    """The reason in a row; None where none was asked, as in all bundles up to version 5."""
+    one_of("reason_asked", row.get("reason_asked", ""), ("", "1"))
+    tags, text = row.get("reason_tags", ""), row.get("reason", "")
+    if row.get("reason_asked"):
+        return Reason(tuple(tags.split(", ")) if tags else (), text)
+    same("reason", tags or text, "")
+    return None
 
 
 def queue_rows(

@@ -31,6 +31,11 @@ COLUMNS = {
         "trip_ms": "Milliseconds of the round trip to the server.",
         "narrow": "1 if the cards stood one above the other, as on a phone.",
         "participant": "The annotator's id in a paid panel, from their link.",
+        "reason_asked": "1 if the annotator was asked why; empty if not, or if the answer was "
+        "undone.",
+        "reason_tags": "The reasons that the annotator chose from reason_tags of the settings, "
+        "separated by commas.",
+        "reason": "The reason in the annotator's own words.",
     },
     "queue.csv": {
         "study": STUDY,

@@ -2,8 +2,8 @@
 
 People become "person 1", groups "group 1", annotators "annotator 1" and so on. Columns of the
 roster and of reports are left out, unless the owner keeps them; so is all free text except title,
-question, and the names and descriptions of states. States, times, answers and the number of people
-stay, and so do the people of simulated worlds, who are nobody.
+question, reasons to choose from, and the names and descriptions of states. States, times, answers
+and the number of people stay, and so do the people of simulated worlds, who are nobody.
 
 The learner may have used columns that are left out. So plans are marked, and replay follows the
 record; see replay/replay.py. Groups and annotators keep their order, on which the learner relies.

@@ -20,6 +20,7 @@ from dopl_core.studies.model.event_bodies import NAMES_REMOVED
 from dopl_core.studies.model.event_kinds import body_of
 from dopl_core.studies.model.log_values import Epoch, Event, Impression, Person
 from dopl_core.studies.model.names import looks_like
+from dopl_core.studies.model.reasons import reasons_in
 from dopl_core.studies.model.study_config import Arm, StudyConfig
 from dopl_core.studies.model.study_log import StudyLog
 from dopl_core.studies.store import about
@@ -65,14 +66,19 @@ def renamed(log: StudyLog, names: Names) -> StudyLog:
     config, text = _config(log, names)
     epochs = [_epoch(epoch, names) for epoch in log.epochs]
     people = (_person(person, names) for person in log.annotators)
+    events = list(_Events(log, text, epochs, names))
+    reasons = reasons_in(events)
     return replace(
         log,
         config=config,
         config_text=text,
         annotators=sorted(people, key=lambda one: (one.joined_at, one.name)),  # as they are read
-        impressions=[_impression(shown, names) for shown in log.impressions],
+        impressions=[
+            replace(_impression(shown, names), reason=reasons.get(place))
+            for place, shown in enumerate(log.impressions)
+        ],
         epochs=epochs,
-        events=list(_Events(log, text, epochs, names)),
+        events=events,
     )
 
 
@@ -269,11 +275,18 @@ class _Events:
         body.version = self.names.consents.get(body.version, body.version)
 
     def flagged(self, event: Event, body: bodies.Flagged) -> None:
+        body.comment = self._comment(event, body.comment)
+        body.arm = self.names.arms.get(body.arm, "")
+
+    def reasoned(self, event: Event, body: bodies.Reasoned) -> None:
+        body.text = self._comment(event, body.text)
+
+    def _comment(self, event: Event, text: str) -> str:
+        """What an annotator wrote about a pair, "" where it goes."""
         shown = self.log.impressions[event.impression or 0]
         cards = {self.ids[shown.sides[0]], self.ids[shown.sides[2]]}
         theirs = event.annotator in self.names.authors or not self.names.people.isdisjoint(cards)
-        body.comment = "" if theirs or self._goes(body.comment) else body.comment
-        body.arm = self.names.arms.get(body.arm, "")
+        return "" if theirs or self._goes(text) else text
 
     def listed(self, event: Event, body: bodies.Listed | bodies.ListChanged) -> None:
         arms = self.names.arms
@@ -324,6 +337,7 @@ _IN_BODY: dict[str, Callable[[_Events, Event, Any], None]] = {
     "joined": _Events.joined,
     "consented": _Events.consented,
     "flagged": _Events.flagged,
+    "reasoned": _Events.reasoned,
     "listed": _Events.listed,
     "list_changed": _Events.list_changed,
     "corrected": _Events.corrected,

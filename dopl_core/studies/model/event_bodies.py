@@ -139,6 +139,13 @@ class Flagged(Struct):
     arm: str
 
 
+class Reasoned(Struct):
+    """Why an annotator answered as they did: tags of the owner's, and a line of their own."""
+
+    tags: list[str]
+    text: str
+
+
 class DuelsClosed(Struct):
     """missing: how many answers the round no longer waits for."""
 

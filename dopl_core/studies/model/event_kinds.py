@@ -50,6 +50,8 @@ KINDS: dict[str, Kind] = {
     "undone": Kind(Progress.count_answer, of_impression=True, outcomes=(*ANSWERS, None)),
     "flagged": Kind(body=bodies.Flagged, of_impression=True),
     "flag_done": Kind(of_impression=True),
+    "reason_asked": Kind(of_impression=True),
+    "reasoned": Kind(body=bodies.Reasoned, of_impression=True),
     "duels_closed": Kind(body=bodies.DuelsClosed),
     "listed": Kind(body=bodies.Listed),
     "list_changed": Kind(Progress.change_list, bodies.ListChanged),

@@ -46,12 +46,21 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Why somebody answered as they did; empty if they were asked and did not say."""
+
+    tags: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Impression(Shown):
     """A duel shown to a person, and its outcome (None while it is open).
 
     trip_ms: from the previous click to painting the cards
     narrow: 1 where the left card stood above the right one
     participant: the id that their panel gave them
+    reason: None if nobody asked for one; see model/reasons.py
     """
 
     annotator: str
@@ -62,6 +71,7 @@ class Impression(Shown):
     trip_ms: int | None = None
     narrow: int | None = None
     participant: str | None = None
+    reason: Reason | None = None
 
     @property
     def learnt(self) -> bool:

@@ -37,3 +37,22 @@ class About:
     offered: Any = None
     lines: int = 1
     choices: Mapping[str, str] | None = None
+
+
+REASON_EVERY = About(
+    "more",
+    "Ask for a reason after one in this many answers (0: never)",
+    "A button below the next comparison lets annotators say why they answered the last one so. "
+    "Answering on skips it. Insights and duels.csv have the reasons. Nothing is learnt from them.",
+)
+REASON_UNSURE = About(
+    "more",
+    "Ask for a reason when somebody seems unsure",
+    "After an equal pair, and after an answer that took twice as long as usual for this person.",
+)
+REASON_TAGS = About(
+    "more",
+    "Reasons to choose from",
+    "For example: recent nights, the trend. Separated by commas, at most 8. Annotators can also "
+    "write a line.",
+)

@@ -13,7 +13,7 @@ from dopl_core import environments
 from dopl_core.learning.dopl import Confidence
 from dopl_core.learning.pair_designs import DESIGNS, DesignName
 from dopl_core.studies.model.annotator_limits import LIMITS_HELP
-from dopl_core.studies.model.setting_about import About
+from dopl_core.studies.model.setting_about import REASON_EVERY, REASON_TAGS, REASON_UNSURE, About
 from dopl_core.validation import text, whole
 from dopl_core.wording import gettext_noop
 
@@ -325,6 +325,9 @@ class Settings:
             "Answers that look random then count for little. Insights show each weight.",
         ),
     ] = True
+    reason_every: Annotated[int, whole(0, 10**6), REASON_EVERY] = 0
+    reason_unsure: Annotated[bool, REASON_UNSURE] = False
+    reason_tags: Annotated[str, text(1_000), REASON_TAGS] = ""
     photos_from_web: Annotated[
         bool,
         About(

@@ -32,6 +32,7 @@ MOST_STATES = 255  # numbered from 0, one byte each; the last byte stands for un
 MOST_COLUMNS = 1_000  # of an arm
 MOST_GROUPS = 12  # that places are shared out among
 # What a learner holds grows with these products, whatever each factor may be.
+_MOST_TAGS, _LONGEST_TAG = 8, 60  # reasons to choose from, and the characters of each
 _MOST_LOTS = 10_000_000  # epochs of a plan times arms: one number each
 _MOST_COUNTS = 150_000_000  # squared arm-states, where a method looks at all pairs: 8 bytes each
 _MOST_ENTRIES = 20_000_000  # arms times squared states: transitions
@@ -129,6 +130,11 @@ class StudyConfig(Settings):
     def columns_on_list(self) -> tuple[str, ...]:
         """The columns that lists show, in order."""
         return _in_order(self.list_columns)
+
+    @cached_property
+    def tags(self) -> tuple[str, ...]:
+        """The reasons for answers that annotators can choose from, in order."""
+        return _in_order(self.reason_tags)
 
     @cached_property
     def outcomes(self) -> tuple[str, ...]:
@@ -292,6 +298,11 @@ def _check(config: StudyConfig) -> None:
     config.translated  # noqa: B018 refuses what cannot be read
     if config.limits and config.world == "simulated":
         raise StudyError("annotator_limits: a simulated world has no people to keep from anybody")
+    if len(config.tags) > _MOST_TAGS or any(len(tag) > _LONGEST_TAG for tag in config.tags):
+        raise StudyError(
+            f"reason_tags: at most {_MOST_TAGS} reasons of at most {_LONGEST_TAG} characters each, "
+            "separated by commas"
+        )
     if (config.world == "simulated") != bool(config.environment):
         raise StudyError("environment: a simulated world needs one, an observed world has none")
     if config.world == "simulated":

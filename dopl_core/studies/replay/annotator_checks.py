@@ -8,6 +8,7 @@ from dopl_core.studies.model.errors import LogError
 from dopl_core.studies.model.event_bodies import Consented, Joined, SettingsChanged
 from dopl_core.studies.model.event_kinds import TRUST, body_of
 from dopl_core.studies.model.log_values import Event
+from dopl_core.studies.model.reasons import reasons_in
 from dopl_core.studies.model.study_log import StudyLog
 
 
@@ -54,6 +55,17 @@ def check_consent(log: StudyLog) -> None:
     for person in log.annotators:
         if person.consented != agreed.get(person.name, ""):
             raise LogError(f'study.json: "{person.name[:80]}" agreed to another consent text')
+
+
+def check_reasons(log: StudyLog) -> None:
+    """Reasons are those of the log, given by the person who was asked."""
+    for where, event in _rows(log, "reason_asked", "reasoned"):
+        if event.annotator != log.impressions[event.impression or 0].annotator:
+            raise LogError(f"{where}: the reason of another person")
+    given = reasons_in(log.events)
+    for place, shown in enumerate(log.impressions):
+        if shown.reason != given.get(place):
+            raise LogError(f"duels.csv row {place + 2}: not the reason that the log has")
 
 
 def _rows(log: StudyLog, *kinds: str) -> Iterator[tuple[str, Event]]:

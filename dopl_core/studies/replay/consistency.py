@@ -48,6 +48,7 @@ def check(log: StudyLog) -> None:
     annotator_checks.check_trust(log)
     annotator_checks.check_participants(log)
     annotator_checks.check_consent(log)
+    annotator_checks.check_reasons(log)
     _check_epochs(log)
     _check_impressions(log)
     _check_outcomes(log)

@@ -14,10 +14,12 @@ from dopl_core.studies.model.log_values import (
     Person,
     PlanMade,
     QueuedDuel,
+    Reason,
     Shown,
 )
 from dopl_core.studies.model.outcomes import LEARNT
 from dopl_core.studies.model.past_answers import annotators_in
+from dopl_core.studies.model.reasons import REASON_KINDS, reasons_in
 from dopl_core.studies.model.study_log import StudyLog
 from dopl_core.studies.store import inserts, tables
 from dopl_core.studies.store.blobs import unpack_whole
@@ -65,6 +67,7 @@ def read_impressions(
     )
     if annotator is not None:
         query = query.where(i.annotator == annotator)
+    reasons = _read_reasons(connection, study)
     for row in connection.execute(query):
         yield Impression(
             place=(row.episode, row.epoch, row.number),
@@ -79,7 +82,16 @@ def read_impressions(
             trip_ms=row.trip_ms,
             narrow=row.narrow,
             participant=row.participant,
+            reason=reasons.get(row.id),
         )
+
+
+def _read_reasons(connection: Connection, study: str) -> dict[int, Reason]:
+    """By impression, the reasons that were asked for."""
+    e = tables.events.c
+    columns = (e.at, e.kind, e.annotator, e.impression, e.outcome, e.body)
+    query = sa.select(*columns).where(e.study == study, e.kind.in_(REASON_KINDS))
+    return reasons_in(Event(*row) for row in connection.execute(query.order_by(e.seq)))
 
 
 def read_plans(connection: Connection, study: str) -> list[PlanMade]:

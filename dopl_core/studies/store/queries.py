@@ -106,6 +106,12 @@ BEFORE = (
     .limit(1)
 )
 LAST = _with_duel.where(_of_person, _i.outcome.in_(ANSWERS)).order_by(_i.id.desc())
+LAST_TIMES = (
+    sa.select(_i.response_ms)
+    .where(_of_person, _i.id != bindparam("impression"), _i.response_ms.is_not(None))
+    .order_by(_i.id.desc())
+    .limit(31)
+)
 _held = (
     sa.select(_i.id, _i.duel, _i.annotator, _d.purpose)
     .join_from(tables.impressions, tables.duels, _i.duel == _d.id)

@@ -83,7 +83,7 @@ def test_a_bundle_with_other_participants_than_its_log_is_refused(
     spoilt = members | {"study.json": members["study.json"].replace(old, new)}
     with pytest.raises(CsvError, match=r"is another participant in the log|is there twice"):
         studies.replay_bundle(zipped(spoilt))
-    spoilt = members | {"duels.csv": members["duels.csv"].replace(b",CCC\r\n", b",BBB\r\n")}
+    spoilt = members | {"duels.csv": members["duels.csv"].replace(b",CCC,", b",BBB,")}
     with pytest.raises(CsvError, match=r"duels.csv row 3: the id of another participant"):
         studies.replay_bundle(zipped(spoilt))
 

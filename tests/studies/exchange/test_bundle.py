@@ -109,7 +109,7 @@ def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -
     assert members["duels.csv"].splitlines()[0].decode() == (
         "study,session,annotator,episode,epoch,duel,left_arm,left_state,right_arm,right_state,"
         "purpose,outcome,winner_arm,loser_arm,shown_at,answered_at,response_ms,confidence,plan,"
-        "trip_ms,narrow,participant"
+        "trip_ms,narrow,participant,reason_asked,reason_tags,reason"
     )
     assert members["transitions.csv"].splitlines()[0].decode() == (
         "study,episode,epoch,arm,state,activated,next_state,source,listed,by_lot,"
@@ -122,7 +122,7 @@ def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -
     assert left["answered_at"].startswith("2026-")
     assert left["answered_at"].endswith("Z")
     assert {row["outcome"] for row in rows} >= {"left", "right", "skip", "undone"}
-    assert json.loads(members["study.json"])["schema"] == 5
+    assert json.loads(members["study.json"])["schema"] == 6
 
 
 def test_no_cell_would_run_as_a_formula(sqlite_store: Store, clock: Clock) -> None:

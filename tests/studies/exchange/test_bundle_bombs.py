@@ -95,7 +95,7 @@ def many_arms(members: Members, count: int = 30_000) -> bytes:
         "given": 0,
     }
     heads = {"plans.csv": members["plans.csv"].splitlines(keepends=True)[0]}
-    heads["duels.csv"] = ",".join(bundle_csv.DUELS).encode()
+    heads["duels.csv"] = ",".join(bundle_csv.DUELS_5).encode()
     heads["transitions.csv"] = ",".join(transitions_csv.COLUMNS).encode()
     heads["events.csv"] = ",".join(bundle_csv.EVENTS).encode()
     return zipped(heads | {"study.json": json.dumps(about).encode()})

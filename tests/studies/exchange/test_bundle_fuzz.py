@@ -51,10 +51,14 @@ def sitting(store: Store, clock: Clock) -> str:
     return study
 
 
+PEOPLE = ("Ann", "Bob", "Cy", "Eve")
+
+
 def eventful(store: Store, clock: Clock) -> str:
     """A roster study with one of every event."""
     rules = {"horizon": 2, "confidence": "calibrated", "sitting": 3, "answers": 3, "ratings": 2}
     rules |= {"by_lot": 1}
+    rules |= {"reason_every": 1, "reason_tags": "age, =hours"}
     arms = [*studies.read_roster(ROSTER, STATES), Arm("p5", "Eva", "ward", "Low", {"age": "9"})]
     config = studies.from_roster(
         arms, STATES, title="All", budget=3, practice=True, lease_seconds=60, **rules
@@ -103,6 +107,9 @@ def eventful(store: Store, clock: Clock) -> str:
     play(store, study, 3, clock=clock, people=("Ann", "Eve"))
     studies.limit_annotator(store, study, "Di", {"group": ["ward"]})
     studies.limit_annotator(store, study, "Eve", {"group": ["ward"], "age": ["9"]}, ["p5"])
+    given = [(name, one) for name in PEOPLE for one in studies.own_answers(store, study, name)]
+    [(name, one), *_] = [pair for pair in given if pair[1].outcome != "skip"]
+    studies.give_reason(store, one.impression, name, ["=hours"], "=sleeps, more")
     studies.erase_annotator(store, study, "Di")
     studies.change_settings(store, study, consent="We keep your answers.")
     studies.agree(store, study, "Eve", studies.coming_config(store, study).consent_version)

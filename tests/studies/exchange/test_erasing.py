@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from erased_clinic import PERSON, PHOTO, check_gone, filled, on_disk
-from named_clinic import COMMENT, NAMES, SECRETS, config
+from named_clinic import COMMENT, NAMES, SECRETS, config, found_in, reason_of
 from playing import Clock, check_replay, clinic, cpap, digest, one_answer, play
 
 from dopl_core import cli, studies
@@ -93,7 +93,9 @@ def test_nothing_says_who_erased_annotators_were(store: Store, tmp_path: Path) -
     studies.erase_annotator(store, study, NAMES[0])
     panel = studies.participant_name("Panel A", "panel-7f3a")
     studies.erase_annotator(store, study, panel, answers=True)
-    check_gone(store, study, tmp_path, ("Zoë Quist", "Quist", COMMENT, "panel-7f3a"))
+    gone = (reason_of(NAMES[0]), reason_of(panel))
+    check_gone(store, study, tmp_path, ("Zoë Quist", "Quist", COMMENT, "panel-7f3a", *gone))
+    assert found_in(studies.export_bundle(store, study), (reason_of(NAMES[1]),))  # not erased
     studies.replay_study(store, study, seal=seal)
     assert access.find_invite(store, token) is None
     assert "erased-annotator-3" in studies.excluded_annotators(store, study)

@@ -96,7 +96,7 @@ def test_a_bundle_of_every_version_is_imported_replays_and_goes_on(
     assert play(store, study, 20, clock=clock, states=labels) > 5
     now = studies.export_bundle(store, study)
     about = json.loads(files(now)["study.json"])
-    assert about["schema"] == 5
+    assert about["schema"] == 6
     assert blobs.digest(studies.replay_bundle(now).state()) == digest(store, study)
 
 
@@ -124,10 +124,11 @@ def test_what_a_bundle_of_version_3_holds_is_what_is_exported_again(sqlite_store
         both = was["config"].keys() & about["config"].keys()  # settings come and go
         for one in (was, about):
             one["config"] = {key: one["config"][key] for key in both}
-        assert (was.pop("closed"), was.pop("schema"), about.pop("schema")) == ([], 3, 5)
+        assert (was.pop("closed"), was.pop("schema"), about.pop("schema")) == ([], 3, 6)
         assert about == was
-        tables = [pd.read_csv(io.BytesIO(bundle.pop("lists.csv"))) for bundle in (old, now)]
-        kept_columns = tables[0].columns.drop("why")  # later versions add columns at the end
-        assert tables[0][kept_columns].equals(tables[1][kept_columns])
+        for name in ("lists.csv", "duels.csv"):
+            tables = [pd.read_csv(io.BytesIO(bundle.pop(name))) for bundle in (old, now)]
+            kept_columns = tables[0].columns.drop("why", errors="ignore")  # new ones are at the end
+            assert tables[0][kept_columns].equals(tables[1][kept_columns])
         assert now.keys() - old.keys() == {"queue.csv", "reliability.csv"}
         assert {name for name in old if old[name] != now[name]} <= {"codebook.md"}

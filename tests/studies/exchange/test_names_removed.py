@@ -147,6 +147,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "ArmsJoined": {RENAMED: "arms"},
     "ArmsLeft": {RENAMED: "arms"},
     "Flagged": {RENAMED: "arm", BLANK: "comment"},
+    "Reasoned": {BLANK: "text", HARMLESS: "tags"},
     "DuelsClosed": {HARMLESS: "missing"},
     "ListEntry": {
         RENAMED: "id",
@@ -164,7 +165,7 @@ FIELDS: dict[str, dict[str, str]] = {
         HARMLESS: "joined_at practised repeats",
     },
     "Impression": {
-        RENAMED: "annotator participant",
+        RENAMED: "annotator participant reason",
         HARMLESS: "place purpose sides session outcome shown_at answered_at response_ms trip_ms "
         "narrow",
     },
@@ -185,7 +186,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "StudyConfig": {
         RENAMED: "arms hidden_columns unused_columns list_columns fair_column fair_shares",
         BLANK: "instructions why consent translations completion_code annotator_limits",
-        HARMLESS: "title noun question epoch_word states environment environment_name",
+        HARMLESS: "title noun question epoch_word states environment environment_name reason_tags",
     },
 }
 

@@ -66,7 +66,8 @@ def test_every_column_is_classified() -> None:
 
 
 def lived(store: Store, clock: Clock) -> str:
-    config = clinic(ratings=2, ties_allowed=True, sitting=2, repeat_every=3, by_lot=1)
+    why = {"reason_every": 1, "reason_tags": "age"}
+    config = clinic(ratings=2, ties_allowed=True, sitting=2, repeat_every=3, by_lot=1, **why)
     study = studies.create_study(store, config, protocol=trial(config))
     studies.keep_photos(store, study, {"p1": b"one", "p2": b"two"})
     play(store, study, 30, clock=clock)
@@ -75,6 +76,7 @@ def lived(store: Store, clock: Clock) -> str:
     times = {"response_ms": 900, "trip_ms": 40, "narrow": True, "too_fast_ms": 0}
     studies.answer(store, found.impression, "left", **times)
     studies.flag(store, found.impression, found_name(store, study), "look")
+    studies.give_reason(store, found.impression, found_name(store, study), ["age"], "older")
     studies.change_settings(store, study, title="Other", consent="We keep your answers.")
     studies.agree(store, study, "Ann", studies.coming_config(store, study).consent_version)
     studies.close_duels(store, study)

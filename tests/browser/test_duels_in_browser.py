@@ -118,14 +118,30 @@ def test_undo_removes_the_last_answer_and_shows_its_comparison_again(page, serve
     assert list(answers_of(store, study).outcome) == ["right"]
 
 
-def test_a_tie_is_an_answer_if_the_study_allows_it(page, server, store):
-    config = studies.from_environment("app_marketing", practice=False, ties_allowed=True)
+def test_a_tie_is_an_answer_if_the_study_allows_it_and_its_reason_can_be_given(page, server, store):
+    rules = {"practice": False, "ties_allowed": True, "reason_unsure": True}
+    config = studies.from_environment("app_marketing", reason_tags="Use, Trend", **rules)
     study = studies.create_study(store, config)
     open_duels(page, server, study)
     think(page)
     page.keyboard.press("t")
     expect_answers(page, 1)
     assert list(answers_of(store, study).outcome) == ["tie"]
+    page.get_by_role("button", name="Tell us why").click()
+    tag = page.get_by_role("button", name="Trend")
+    tag.click()
+    for key in ("ArrowLeft", "ArrowRight", "s", "t", "u"):  # these answer, but not here
+        tag.press(key)
+    own = page.get_by_label("In your own words")
+    own.press_sequentially("status quo, u")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_text("Thank you. The owner will read this.")).to_be_visible()
+    expect(page.get_by_role("button", name="Tell us why")).to_have_count(0)
+    expect_answers(page, 1)
+    [said] = answers_of(store, study).itertuples()
+    assert (said.outcome, said.reason_tags, said.reason) == ("tie", "Trend", "status quo, u")
+    page.keyboard.press("ArrowLeft")  # outside, it answers again
+    expect_answers(page, 2)
 
 
 def test_practice_gives_feedback_and_is_shown_once(page, server, store):
@@ -271,6 +287,7 @@ def test_buttons_keep_their_place_and_the_next_pair_starts_at_the_top(page, serv
         for n in range(9)
     ]
     rules = {"title": "Ward", "budget": 3, "sitting": 40, "practice": False, "hide_state": True}
+    rules |= {"reason_every": 2, "reason_tags": "Hours"}  # the button for it takes no place
     study = studies.create_study(store, studies.from_roster(arms, ("A", "B"), **rules))
     open_duels(page, server, study)
     given = 0
@@ -294,7 +311,9 @@ def test_buttons_keep_their_place_and_the_next_pair_starts_at_the_top(page, serv
         assert max(places) - min(places) <= 1
         if is_short:  # a card without a long note and the buttons fit
             assert seen["left"]["top"] + min(tallest) <= height
-    assert list(answers_of(store, study).narrow) == [1] * 3 + [0] * 9
+    said = answers_of(store, study)
+    assert list(said.narrow) == [1] * 3 + [0] * 9
+    assert 2 < (said.reason_asked == 1).sum() < 10
 
 
 @pytest.mark.parametrize("size", [(390, 664), (320, 568)])

@@ -35,6 +35,7 @@ def study(store):
     ]
     rules = {"title": "Clinic", "budget": 3, "answers": 500, "quota": 2, "ties_allowed": True}
     rules |= {"consent": "We keep your answers for a year."}
+    rules |= {"reason_every": 1, "reason_tags": "Age, Weight", "translations": "[de]\nAge = Alter"}
     return studies.create_study(store, studies.from_roster(arms, STATES, **rules))
 
 
@@ -105,8 +106,17 @@ def test_a_whole_sitting_and_the_list_are_in_the_language_and_nothing_is_cut(
         progress = said(code, "Yours so far: {own} of {quota}.").format(own=count, quota=2)
         expect(page.get_by_text(progress)).to_be_visible()
         if count:
-            expect(page.locator(".st-key-note")).to_have_text(said(code, "Saved."))
+            expect(page.locator(".st-key-note .stText")).to_have_text(said(code, "Saved."))
+            why = page.get_by_role("button", name=said(code, "Tell us why"))
+            expect(why).to_be_visible()
             look(page, "comparison", axe=True)
+            if code == "de":
+                why.click()
+                expect(page.get_by_text(said(code, "In your own words"))).to_be_visible()
+                expect(page.get_by_role("button", name="Alter")).to_be_visible()
+                look(page, "reason", axe=True)
+                page.keyboard.press("Escape")
+                expect(page.get_by_text(said(code, "In your own words"))).to_have_count(0)
         think(page)
         act(page, key, by_keyboard, press)
     expect(page.get_by_text(said(code, "Thank you!"))).to_be_visible()

@@ -188,3 +188,10 @@ def test_the_looks_are_those_of_the_arrays(sqlite_store: Store) -> None:
     assert found.looks == lot_trial.analyse(weeks, 3, (3, 6), seed=seed)
     assert found.deviations == []
     assert "None were recorded." in trial_text.methods(found, "dopl")
+    studies.erase_person(sqlite_store, study, "p3", answers=True)
+    weeks = trial_analysis._trial_weeks(read_log(sqlite_store, study), 6).weeks
+    assert (weeks.states[:, 3] == UNKNOWN).all()
+    assert (np.delete(weeks.states, 3, axis=1) != UNKNOWN).all()
+    found = studies.trial_analysis(sqlite_store, study)
+    assert found is not None
+    assert any("with all that was known of them: 1 of the people" in x for x in found.deviations)

@@ -71,7 +71,7 @@ def compare(log: StudyLog, exported: Mapping[str, bytes]) -> str:
                 f"{min(exported)}: the log has no protocol, so it is not of this study"
             )
         return ""
-    if exported.get(PROTOCOL, b"") not in (b"", made[PROTOCOL].encode()):
+    if exported.get(PROTOCOL) not in (None, made[PROTOCOL].encode()):
         raise ReplayError(f"{PROTOCOL}: not the protocol that the log fixed")
     if RESULTS not in exported:
         return f"The promised analysis was computed; there is no {RESULTS} to compare it with."
@@ -79,11 +79,11 @@ def compare(log: StudyLog, exported: Mapping[str, bytes]) -> str:
     if before.get("analysis") != ANALYSIS:
         return f"{RESULTS} is of another version of the analysis and was not compared."
     same = all(before.get(key) == now[key] for key in _SOFTWARE)
-    by = "" if same else f"; it was made by {before.get('software')}, another version of the source"
+    by = "" if same else f"; it was made by {_brief(before.get('software'))}, from another source"
     known = [{k: v for k, v in one.items() if k not in _SOFTWARE} for one in (before, now)]
     for path, old, new in _differences(known[0], known[1]):
         raise ReplayError(f"{RESULTS}: {path} is {_brief(old)}, computed again {_brief(new)}{by}")
-    if same and exported.get(METHODS, b"") not in (b"", made[METHODS].encode()):
+    if same and exported.get(METHODS) not in (None, made[METHODS].encode()):
         raise ReplayError(f"{METHODS}: not what the analysis says")
     return f"The promised analysis is as in {RESULTS}."
 
@@ -114,6 +114,8 @@ def _differences(one: object, two: object, path: str = "") -> Iterator[tuple[str
 
 
 def _brief(value: object) -> str:
+    if isinstance(value, list | dict):
+        return f"{len(value)} values"
     return json.dumps(value, ensure_ascii=False)[:80]
 
 

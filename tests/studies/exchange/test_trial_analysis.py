@@ -160,9 +160,15 @@ def check_tampering(log: StudyLog, members: dict[str, bytes]) -> None:
     other_version = json.dumps(results | {"analysis": 2}).encode()
     results["looks"][1]["effect"]["low"] = 0.01
     changed = {
-        "analysis.json": [b"[]", b"{", b'{"analysis": 1}', json.dumps(results).encode()],
+        "analysis.json": [
+            b"[]",
+            b"{",
+            b'{"analysis": 1}',
+            b"[" * 9999,
+            json.dumps(results).encode(),
+        ],
         "protocol.json": [members["protocol.json"].replace(b"0.2", b"0.1")],
-        "methods.md": [members["methods.md"].replace(b"to wait", b"to leave")],
+        "methods.md": [b"", members["methods.md"].replace(b"to wait", b"to leave")],
     }
     for name, contents in changed.items():
         for content in contents:

@@ -189,6 +189,8 @@ def _told_by_others(taken: Session, left: Session) -> float:
         return np.nan
     one, other = (reliability.fit(some.chosen, some.other, items)[0] for some in pair)
     both = ~np.isnan(one + other)
+    if both.sum() < 3:
+        return np.nan
     rest = reliability.scale_separation(pair[1].chosen, pair[1].other, items)
     return float(np.corrcoef(one[both], other[both])[0, 1] ** 2 / rest)
 

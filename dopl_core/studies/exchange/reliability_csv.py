@@ -22,7 +22,7 @@ MIN_ANSWERS = 30  # with fewer, no figure is given
 MIN_DUELS = 3  # of an item: with fewer, there is often no fit
 MIN_COMPARISONS = 10  # of each person, on average: with fewer, reliability is often overstated
 # What measures must reach for the advice to stop, so that ENOUGH is reached in nine of ten studies:
-# the learner chooses close pairs and people look again and again, and both overstate reliability.
+# chosen by simulation (tests/benchmarks/RESULTS.md).
 SURE = 0.84
 
 COLUMNS = ("measure", "annotator", "value", "low", "high")

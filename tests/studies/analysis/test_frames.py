@@ -144,3 +144,25 @@ def test_beliefs_and_transitions_match_the_learner(store: Store) -> None:
     sums = moves.groupby(["group", "state", "action"]).chance.sum()
     assert np.allclose(sums, 1)
     assert moves.visits.sum() == learner.visits.sum()
+
+
+def test_who_answers_in_no_time_and_contradicts_themselves_weighs_little(
+    sqlite_store: Store,
+) -> None:
+    store, rng = sqlite_store, np.random.default_rng(0)
+    arms = [studies.Arm(f"p{n}", f"P {n}", "all", STATES[n % 3]) for n in range(12)]
+    rules = {"title": "Ward", "budget": 3, "practice": False, "sitting": 60, "repeat_every": 5}
+    study = studies.create_study(store, studies.from_roster(arms, STATES, **rules))
+    people = {"Ann": 3000, "Bob": 2500, "Quick but honest": 400, "At random": 400}  # ms an answer
+    for who, took in [*people.items()] * 18:
+        found = studies.next_duel(store, study, who)
+        assert isinstance(found, Ask)
+        gap = 3 * (found.left.state_number - found.right.state_number)
+        chance = 0.5 if who == "At random" else 1 / (1 + np.exp(-gap))
+        outcome = "left" if rng.random() < chance else "right"
+        studies.answer(store, found.impression, outcome, response_ms=took, too_fast_ms=0)
+    studies.close_duels(store, study)
+    studies.advance(store, study)
+    weight = studies.sureness(store, study, studies.load_learner(store, study))
+    assert weight.pop("At random") < 0.25  # .07 ± .004 on 16 seeds, at most .11
+    assert min(weight.values()) > 0.85  # an honest person may be quick: 1.02 ± .01 on these seeds

@@ -1,11 +1,12 @@
 """Who judges whom, as one setting: a part for each annotator whom the owner limits.
 
     [Ann]
-    ward = North, South
+    group = North, South
     never = p-017, p-020
 
-Ann judges people of these wards only, and never sees the cards of two of them. Where several
-columns are named, all must fit. A value with a comma stands in quotes; "" is an empty cell.
+Ann judges people of these groups only, and never sees the cards of two of them. Left of = stands a
+column of the roster, `group` or `never`. Where several columns are named, all must fit. A value
+with a comma stands in quotes; "" is an empty cell.
 """
 
 import csv
@@ -42,7 +43,7 @@ def read_limits(content: str) -> dict[str, Limit]:
         content,
         "annotator_limits",
         comes_first="begin with a line that names an annotator, such as [Ann]",
-        line="write a column, = and its values, such as ward = North, South",
+        line="write a column, = and its values, such as group = North, South",
     )
     found = {}
     for name, lines in parts.items():

@@ -163,7 +163,7 @@ def test_each_is_asked_for_what_they_can_answer(store: Store) -> None:
         assert {one.link: one.asked for one in studies.due(store, study)}[name] == 0
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.long) for n in (0, 2))])
 def test_no_way_leads_to_a_kept_card(sqlite_store: Store, clock: Clock, seed: int) -> None:
     """Random limits that change, random clicks, reports, repeats, plain pairs, practice, undo."""
     store, rng = sqlite_store, random.Random(seed)

@@ -22,13 +22,22 @@ from pages.shared.markdown import plain
 
 
 def show(study: Study, learner: Learner) -> None:
-    """The answer and one chart; the evidence is folded."""
+    """The answer and one chart; the evidence is folded. In a trial, its analysis is the answer."""
+    trial = trial_box.show(study)
     found = _assess(study.id, studies.last_event(store(), study.id), learner)
     answer, basis = assessment_text.headline(found)
-    with st.container(border=True, key="answer"):
-        st.subheader(answer, anchor=False)
-        st.markdown(plain(basis))
-    trial = trial_box.show(study)
+    if trial is None:
+        with st.container(border=True, key="answer"):
+            st.subheader(answer, anchor=False)
+            st.markdown(plain(basis))
+    else:
+        with st.expander("All reports: not part of the trial"):
+            st.markdown(f"**{plain(answer)}**")
+            st.markdown(plain(basis))
+            st.caption(
+                "This comparison also uses people who were not drawn at random, and is read every "
+                f"{plain(found.config.epoch_word)}. So it can say something else than the trial."
+            )
     if found.weeks:
         states_over_time(found, study)
         helped_and_not(found, study)

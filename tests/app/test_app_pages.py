@@ -274,7 +274,10 @@ def test_insights_show_the_effect_of_a_trial_at_its_looks_only(visit, store):
     study = studies.create_study(store, config, protocol=promised)
     app = visit("insights", study=study)
     assert "The first look at the trial is after week 1" in words(app)
-    assert "Places chosen at random" not in [one.label for one in app.expander]
+    folded = [one.label for one in app.expander]
+    assert "Places chosen at random" not in folded
+    assert "All reports: not part of the trial" in folded  # the trial's answer stands alone
+    assert len(app.subheader) == 1
     assert "Of 100" not in words(app)
     studies.observe(store, study, studies.present_states(store, study))
     app = visit("insights", study=study)

@@ -26,17 +26,27 @@ def headline(found: TrialAnalysis) -> tuple[str, list[str]]:
         ]
     look = found.looks[-1]
     basis = [effect_text(found, look), list_text(found, look), _numbers(found, look)]
+    if (first := _deciding(found)) is not None and first is not look:
+        basis.insert(
+            0,
+            f"The look after {word} {first.week} decided this. The figures are those of the look "
+            f"after {word} {look.week}.",
+        )
     if found.next_look is not None:
         basis.append(f"The next look is after {word} {found.next_look}.")
     return _answer(found, look), basis
 
 
+def _deciding(found: TrialAnalysis) -> Look | None:
+    """The first look with a claim: what it shows is the result, whatever later looks say."""
+    return next((look for look in found.looks if look.claim), None)
+
+
 def _answer(found: TrialAnalysis, look: Look) -> str:
-    word = found.config.epoch_word
-    if look.claim > 0:
-        return f"The trial shows that help works (look after {word} {look.week})"
-    if look.claim < 0:
-        return f"The trial shows that help does harm (look after {word} {look.week})"
+    word, first = found.config.epoch_word, _deciding(found)
+    if first is not None:
+        shown = "works" if first.claim > 0 else "does harm"
+        return f"The trial shows that help {shown} (look after {word} {first.week})"
     if found.next_look is None:
         return "The trial has ended and did not show whether help works"
     return f"The trial does not show yet whether help works (look after {word} {look.week})"
@@ -141,11 +151,12 @@ def _results(found: TrialAnalysis) -> str:
     if not found.looks:
         return f"{' '.join(headline(found)[1])}"
     word = found.config.epoch_word
-    return "\n\n".join(
+    looks = [
         f"After {word} {look.week}: {effect_text(found, look)} {list_text(found, look)} "
         f"{_numbers(found, look)}"
         for look in found.looks
-    )
+    ]
+    return "\n\n".join([f"{headline(found)[0]}.", *looks])
 
 
 def _flow_table(found: TrialAnalysis) -> str:

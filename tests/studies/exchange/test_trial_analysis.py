@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from bundles import OURS, files, zipped
@@ -201,3 +203,10 @@ def test_the_looks_are_those_of_the_arrays(sqlite_store: Store) -> None:
     found = studies.trial_analysis(sqlite_store, study)
     assert found is not None
     assert any("with all that was known of them: 1 of the people" in x for x in found.deviations)
+    early, late = found.looks
+    looks = [msgspec.structs.replace(early, claim=1), msgspec.structs.replace(late, claim=0)]
+    decided = replace(found, looks=looks)
+    title, basis = trial_text.headline(decided)
+    assert title == "The trial shows that help works (look after week 3)"  # whatever came later
+    assert basis[0].startswith("The look after week 3 decided this.")
+    assert f"{title}." in trial_text.methods(decided, "dopl")

@@ -236,7 +236,8 @@ def _practice(tx: StudyTransaction, person: _Person) -> Found:
 def _repeat(tx: StudyTransaction, person: _Person) -> Found:
     """One of the person's own duels again, sides swapped; it measures them and is not learnt.
 
-    Never two in a row, even where somebody has many answers when others join or the rate changes.
+    Never two in a row, and none twice, even where somebody has many answers when others join or the
+    rate changes.
     """
     every, last = tx.config.repeat_every, person.last
     if not every or person.answers % every or person.answers < every * (person.repeats + 1):
@@ -250,7 +251,9 @@ def _repeat(tx: StudyTransaction, person: _Person) -> Found:
     duel = None if original is None else DuelRow._make(original)
     if duel is None or (person.limited and not person.limited.judges(duel)):
         return None
-    return _show(tx, person, _swapped(tx, duel, "repeat"))
+    again = _swapped(tx, duel, "repeat")
+    shown = tx.run(queries.SHOWN_TO, duel=again.duel, annotator=person.name).first()
+    return _show(tx, person, again) if shown is None else None
 
 
 def _gold(tx: StudyTransaction, person: _Person) -> Found:

@@ -220,6 +220,9 @@ _mine = (
     .order_by(_i.id)
 )
 TO_REPEAT = _mine.offset(bindparam("skip_first")).limit(1)
+SHOWN_TO = sa.select(_i.id).where(
+    _i.duel == bindparam("duel"), _i.annotator == bindparam("annotator")
+)
 DUEL_AT = sa.select(_d.id.label("duel"), *_place, *_sides, sa.null().label("impression")).where(
     _d.study == bindparam("study"),
     _d.episode == bindparam("episode"),

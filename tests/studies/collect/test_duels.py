@@ -285,6 +285,20 @@ def test_repeats_begin_when_others_answer_too_and_never_come_two_in_a_row(store:
     assert purposes == ["policy"] * 6 + once + once
 
 
+def test_no_duel_is_repeated_twice_when_repeats_become_more_frequent(store: Store) -> None:
+    study = studies.create_study(store, cpap(horizon=3, repeat_every=2))
+    say(store, ask(store, study, "Bob"))
+    studies.change_settings(store, study, repeat_every=1)  # from the next plan on
+    again = []
+    for _ in range(18):
+        if isinstance(studies.next_duel(store, study, "Ann"), Waiting):
+            studies.advance(store, study)
+        found = ask(store, study, "Ann")
+        say(store, found)
+        again += [found.duel] * (found.purpose == "repeat")
+    assert len(again) == len(set(again)) > 3
+
+
 def test_real_people_are_asked_again_by_default(store: Store) -> None:
     arms = studies.read_roster(ROSTER, STATES)
     assert studies.from_roster(arms, STATES, title="T", budget=2).repeat_every == 10

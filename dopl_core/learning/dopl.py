@@ -13,11 +13,11 @@ from dopl_core.learning import (
     decisions,
     draws,
     dynamics,
-    many_pairs,
     moves,
     pair_designs,
     preferences,
     seasons,
+    telling_pairs,
 )
 from dopl_core.learning import columns as columns_of
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, Pays, check_choice, in_states
@@ -34,6 +34,7 @@ from dopl_core.learning.streams import Stream, generator
 
 Confidence = Literal["calibrated", "paper"]
 Reference = Literal["fixed", "most-compared"]
+_NONE = np.empty((0, 4), dtype=np.int64)  # no duels
 
 
 class Dopl(Learner):
@@ -252,7 +253,8 @@ class Dopl(Learner):
             wins = self.counts.wins()
             return preferences.paper(wins, self.n_states, reference, epochs, self.epsilon)
         belief = self._strengths(reference)
-        needed = self.answers >= self.budget or DESIGNS[self.design].choose is not None
+        further = self.answers >= self.budget or self.judged is not None
+        needed = further or DESIGNS[self.design].choose is not None
         return belief if needed else replace(belief, covariance=None, common=None)
 
     def _believed(self) -> Preferences:
@@ -313,23 +315,26 @@ class Dopl(Learner):
         rng = generator(Stream.SITTING, self.seed)
         belief = self._strengths(None)
         matters = self.present[:, None, None] * np.eye(self.n_states)
-        return self._most_telling(belief, matters, states, None, count, rng)
+        choose = partial(self._most_telling, belief, matters, states, rng)
+        return telling_pairs.for_each(choose, self.judged, _NONE, count)
 
     def duels(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
         """What to ask about `arms`, then, if more answers are wanted, about any arms: [D, 4]."""
         tree = super().duels(states, arms, epoch)
-        further = self.answers - len(tree)
-        if self.answers < self.budget or further <= 0 or self.preferences is None:
+        wanted = max(len(tree), self.answers if self.answers >= self.budget else 0)
+        tree = telling_pairs.judgeable(tree, self.judged)
+        if wanted == len(tree) or self.preferences is None:
             return tree
         rng = generator(Stream.FURTHER, self.seed, self.episode, epoch)
         matters = self._importance(self.preferences)
-        more = self._most_telling(self.preferences, matters, states, tree, further, rng)
+        choose = partial(self._most_telling, self.preferences, matters, states, rng)
+        more = telling_pairs.for_each(choose, self.judged, tree, wanted - len(tree))
         return np.concatenate([tree, more])
 
     def telling_duels(self, states: IntArray, count: int, rng: np.random.Generator) -> IntArray:
         """The duels [count, 4] whose answers would tell the plan most now."""
         belief = self.belief()
-        return self._most_telling(belief, self._importance(belief), states, None, count, rng)
+        return self._most_telling(belief, self._importance(belief), states, rng, _NONE, count)
 
     def _importance(self, belief: Preferences) -> FloatArray:
         """How much the decisions of the present plan depend on strengths: [N, S, S]."""
@@ -340,28 +345,28 @@ class Dopl(Learner):
         belief: Preferences,
         matters: FloatArray,
         states: IntArray,
-        asked: IntArray | None,
-        count: int,
         rng: np.random.Generator,
+        asked: IntArray,
+        count: int,
+        judged: NDArray[np.bool_] | None = None,
     ) -> IntArray:
         """The most telling duels [count, 4] of present arms whose states are known.
 
         matters: [N, S, S] how much strengths matter (decisions.py)
         asked: [D, 4] duels that are asked in any case
+        judged: [N] the arms of a limited annotator, who is asked about no pair of them twice
         """
-        arms = np.flatnonzero(self.present & (states != UNKNOWN))
+        here = self.present & (states != UNKNOWN)
+        if judged is not None:
+            here &= judged
+            asked, count = telling_pairs.within(here, asked, count)
+        arms = np.flatnonzero(here)
         if len(arms) < 2 or (belief.covariance is None and belief.common is None):
-            return np.empty((0, 4), dtype=np.int64)
+            return _NONE
         codes = arms * self.n_states + states[arms]
-        before = np.empty((0, 2), dtype=np.int64)
-        if asked is not None:
-            before = np.searchsorted(arms, asked[:, ::2])
-        keys = rng.random(len(arms) + count)
-        if belief.common is not None:
-            about = many_pairs.unknown(*_little_known(belief), matters, codes)
-            pairs = many_pairs.most_telling(about, before, keys)
-        else:
-            pairs = pair_designs.most_telling(*_about(belief, matters, codes), before, keys)
+        before = np.searchsorted(arms, asked[:, ::2])
+        keys, once = rng.random(len(arms) + count), judged is not None
+        pairs = telling_pairs.most_telling(belief, matters, codes, before, keys, once=once)
         return in_states(arms[pairs], states)
 
     def _positions(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
@@ -373,28 +378,5 @@ class Dopl(Learner):
         matters, keys = self._importance(belief), self._duel_keys[epoch]
         keys = keys[: pair_designs.keys_needed(len(arms))]
         codes = arms * self.n_states + states[arms]
-        if belief.common is not None:
-            about = many_pairs.unknown(*_little_known(belief), matters, codes)
-            pairs = many_pairs.informative_tree(about, keys)
-        else:
-            pairs = choose(*_about(belief, matters, codes), keys)
+        pairs = telling_pairs.telling_tree(belief, matters, codes, choose, keys)
         return pair_designs.shuffle_sides(pairs, keys)
-
-
-def _about(
-    belief: Preferences, matters: FloatArray, codes: IntArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The arguments of pair_designs.most_telling for the arm-states `codes`."""
-    V = belief.covariance
-    assert V is not None  # noqa: S101
-    N, S, _ = matters.shape
-    towards = V[:, codes]
-    weighted = (matters @ towards.reshape(N, S, -1)).reshape(N * S, -1)
-    return towards.T @ weighted, V[np.ix_(codes, codes)], belief.mean.ravel()[codes]
-
-
-def _little_known(belief: Preferences) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The arguments of many_pairs.unknown for all arm-states."""
-    assert belief.common is not None  # noqa: S101
-    sd = (belief.overestimate - belief.mean) / preferences.OPTIMISM
-    return belief.common, sd.ravel() ** 2, belief.mean.ravel()

@@ -87,8 +87,9 @@ class Learner(Beliefs):
     groups, columns : tuple of str of length N, Columns
         The kind of each arm in the owner's words, and what else is known of it.
     counts_episodes, weigh_annotators : bool
-        Whether an own `count_moves` can be told of many epochs at once; whether answers are
-        weighted by how sure each annotator is.
+        Whether an own `count_moves` takes many epochs at once; whether annotators have weights.
+    judged : ndarray of bool, shape (K, N)
+        The arms that each of K limited annotators judges; None if any pair may be asked about.
     tell : callable
         Called with the name of each step while a plan is made.
 
@@ -111,14 +112,13 @@ class Learner(Beliefs):
 
     pays: Pays = "all"
     explores: NDArray[np.bool_] | None = None
-    counts_episodes = False
-    answers = 0
-    by_lot = 0
+    counts_episodes = weigh_annotators = False
+    answers = by_lot = 0
     ledger: Ledger | None = None
     caps: FloatArray | None = None
     groups: tuple[str, ...] | None = None
     columns: Columns | None = None
-    weigh_annotators = False
+    judged: NDArray[np.bool_] | None = None
     tell: Callable[[str], None] = staticmethod(lambda step: None)
 
     def __init__(

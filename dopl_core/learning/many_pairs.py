@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dopl_core.learning.bandit import FloatArray, IntArray
-from dopl_core.learning.pair_designs import Telling, informative
+from dopl_core.learning.pair_designs import Telling, exclude, informative
 
 CANDIDATES = 128  # arm-states of one round
 _ROUND = CANDIDATES // 2  # pairs of one round
@@ -101,7 +101,9 @@ def unknown(
     )
 
 
-def most_telling(about: Unknown, asked: IntArray, keys: FloatArray) -> IntArray:
+def most_telling(
+    about: Unknown, asked: IntArray, keys: FloatArray, *, once: bool = False
+) -> IntArray:
     """Pairs [D, 2] of positions, as pair_designs.most_telling: keys [n + D], asked [D', 2]."""
     n = len(about.own)
     if len(asked):
@@ -109,16 +111,28 @@ def most_telling(about: Unknown, asked: IntArray, keys: FloatArray) -> IntArray:
     pairs = np.empty((0, 2), dtype=np.int64)
     while len(pairs) < len(keys) - n:
         some = np.lexsort((keys[:n], -about.scores()))[:CANDIDATES]
-        telling, same = about.telling(some), np.eye(len(some), dtype=bool)
+        telling, excluded = about.telling(some), np.eye(len(some), dtype=bool)
+        if once:
+            exclude(excluded, _among(some, np.concatenate([asked, pairs]), n))
         found = []
         for _ in range(min(_ROUND, len(keys) - n - len(pairs))):
-            found.append(telling.best(same))
+            found.append(telling.best(excluded))
             telling.ask(*found[-1])
+            if once:
+                exclude(excluded, np.array(found[-1:]))
         more = some[np.array(found)]
         about.ask(more)
         pairs = np.concatenate([pairs, more])
     swap = keys[n:, None] < 0.5
     return np.where(swap, pairs[:, ::-1], pairs)
+
+
+def _among(some: IntArray, pairs: IntArray, n: int) -> IntArray:
+    """Those of pairs [D, 2] whose arm-states are both among `some`, as places in it."""
+    place = np.full(n, -1)
+    place[some] = np.arange(len(some))
+    both = place[pairs]
+    return both[(both >= 0).all(axis=1)]
 
 
 def informative_tree(about: Unknown, keys: FloatArray) -> IntArray:

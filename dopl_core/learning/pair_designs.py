@@ -84,6 +84,8 @@ def most_telling(
     strengths: FloatArray,
     asked: IntArray,
     keys: FloatArray,
+    *,
+    once: bool = False,
 ) -> IntArray:
     """Pairs of any N arm-states, the most telling first, without answers in between; [D, 2].
 
@@ -91,6 +93,7 @@ def most_telling(
     matter (decisions.py);  covariance: [N, N] of their strengths;  strengths: [N] their means
     asked: [D', 2] pairs that are asked in any case
     keys: [N + D] random numbers that break ties and shuffle sides
+    once: ask no pair again; as many must be left
     """
     N = len(strengths)
     order = keys[:N].argsort()
@@ -98,11 +101,15 @@ def most_telling(
     position = order.argsort()
     for i, j in position[asked].tolist():
         telling.ask(i, j)
-    same = np.eye(N, dtype=bool)
+    excluded = np.eye(N, dtype=bool)
+    if once:
+        exclude(excluded, position[asked])
     pairs = np.empty((len(keys) - N, 2), dtype=np.int64)
     for pair in pairs:
-        pair[:] = telling.best(same)
+        pair[:] = telling.best(excluded)
         telling.ask(*pair)
+        if once:
+            exclude(excluded, pair[None])
     swap = keys[N:, None] < 0.5
     return order[np.where(swap, pairs[:, ::-1], pairs)]
 
@@ -136,6 +143,12 @@ class Telling:
     def _worth(self) -> FloatArray:
         """An answer lowers the variance of x by this times cov(x, i - j)^2 [N, N]."""
         return np.asarray(self.curvature / (1 + self.curvature * _of_differences(self.covariance)))
+
+
+def exclude(excluded: NDArray[np.bool_], pairs: IntArray) -> None:
+    """Mark pairs [D, 2] in `excluded` [N, N], both ways round."""
+    i, j = pairs.T
+    excluded[i, j] = excluded[j, i] = True
 
 
 def _ordered(

@@ -32,6 +32,7 @@ threads and processes at once. Nothing here knows of a web page.
     exclude(store, study, "Ann"); include(...)            # whether the next plan counts her answers
     due(store, study)                                     # who is asked for how many answers now
     limit_annotator(store, study, "Ann", {"ward": ["North"]}, never=["p2"]); judging(store, study)
+    limit_pairs(store, study, True)
     flags(store, study); finish_flag(store, impression)   # what is wrong with cards; dealt with
     close_duels(store, study)                             # do not wait for missing answers
     erase_person(store, study, "p2"); erase_annotator(...); erase_everybody(...)   # a receipt
@@ -210,7 +211,13 @@ from dopl_core.studies.operate.help_lists import (
     state_words,
     why_listed,
 )
-from dopl_core.studies.operate.judging import Judge, Judging, judging, limit_annotator
+from dopl_core.studies.operate.judging import (
+    Judge,
+    Judging,
+    judging,
+    limit_annotator,
+    limit_pairs,
+)
 from dopl_core.studies.operate.judging_text import judge_text, judging_warnings
 from dopl_core.studies.operate.last_report import LastReport, last_report
 from dopl_core.studies.operate.lifecycle import (

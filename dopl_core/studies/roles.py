@@ -149,6 +149,7 @@ CALLS: dict[str, Call] = {
     "due": Call(_TEAM),
     "judging": Call(_TEAM),
     "limit_annotator": Call(_TEAM, "who judges whom changed"),
+    "limit_pairs": Call(_TEAM, "who judges whom changed"),
     "participants": Call(_TEAM, look="participants"),
     "plans": Call(_TEAM),
     "sureness": Call(_TEAM, look="insights"),

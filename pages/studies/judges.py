@@ -25,7 +25,19 @@ def show(study: Study) -> None:
         )
         for judge in found.judges if limited else ():
             st.text(printable(studies.judge_text(judge, found, study.config.noun)))
+        if limited:
+            _limited_pairs(study, found.limited_pairs)
         _form(study, found)
+
+
+def _limited_pairs(study: Study, now: bool) -> None:
+    """Whether only pairs are asked that somebody who is limited may judge."""
+    about = studies.SETTINGS["limited_pairs"].about
+    if st.checkbox(about.label, now, key=f"limited-pairs {now}", help=about.help) != now:
+        with show_errors():
+            studies.limit_pairs(store(), study.id, not now)
+            flash("Saved. It holds from the next list on.", "judges")
+            st.rerun()
 
 
 def show_warnings(study: Study, found: Judging) -> None:

@@ -45,6 +45,13 @@ def test_invite_and_insights_warn_of_groups_that_nobody_connects(visit, store):
     ):
         assert "open comparisons. Let somebody judge more people" in warned(page)
         assert "group: no answer connects" in warned(page)
+        assert "Choose “Ask only what they may judge” on Invite" in warned(page)
+    app = open_tab(visit, study, "Invite")
+    app.checkbox(key="limited-pairs False").check().run()
+    assert studies.coming_config(store, study).limited_pairs
+    assert "Ask only what they may judge" not in warned(app)
+    app.checkbox(key="limited-pairs True").uncheck().run()
+    assert not studies.coming_config(store, study).limited_pairs
 
 
 def test_an_annotator_without_a_pair_reads_that_there_is_nothing_for_them(visit, store, come_in):

@@ -74,6 +74,15 @@ def test_pairs_of_few_are_about_as_telling_as_those_found_among_all(known):
     assert left_unknown(found) < left_unknown(by_lot)
 
 
+def test_no_pair_is_asked_twice_if_each_may_be_asked_once(known):
+    about, _, _, _ = known
+    asked = np.array([[0, 1], [5, 2]])
+    left = N * (N - 1) // 2 - len(asked)
+    found = many_pairs.most_telling(about, asked, np.linspace(0, 1, N + left), once=True)
+    assert len(np.unique(np.sort(np.concatenate([asked, found]), axis=1), axis=0)) == left + 2
+    assert (found[:, 0] != found[:, 1]).all()
+
+
 def many(copies, **rules):
     """CPAP's arms, `copies` times, and a learner that plans for them."""
     cpap = environments.load("cpap")

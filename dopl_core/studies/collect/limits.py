@@ -1,16 +1,14 @@
 """Whose cards an annotator is shown, where the owner limits who judges whom."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dopl_core.studies.model.annotator_limits import Limit
 from dopl_core.studies.model.errors import StudyError
+from dopl_core.studies.model.judged_people import Reported, group_of, is_judged
 from dopl_core.studies.model.names import check_name, looks_like
 from dopl_core.studies.model.study_config import Arm, StudyConfig
 from dopl_core.studies.store.queries import DuelRow, ImpressionRow
 from dopl_core.studies.store.study_reader import StudyReader
-
-Reported = Mapping[str, Mapping[str, str]]  # arm id -> column -> text, as owners reported it
 
 
 @dataclass(frozen=True)
@@ -29,11 +27,7 @@ class Permission:
     def shows(self, arm: int) -> bool:
         """Whether the card of the arm with this number may be shown."""
         if arm not in self.found:
-            one = self.arms[arm]
-            self.found[arm] = one.id not in self.limit.never and all(
-                group_of(one, column, self.reported) in values
-                for column, values in self.limit.only.items()
-            )
+            self.found[arm] = is_judged(self.arms[arm], self.limit, self.reported)
         return self.found[arm]
 
     def judges(self, duel: DuelRow | ImpressionRow) -> bool:
@@ -64,12 +58,6 @@ def limit_of(config: StudyConfig, annotator: str) -> Limit | None:
 def reported_now(reader: StudyReader) -> Reported:
     """The columns of the last report."""
     return reader.reported_columns(reader.row.episode, reader.row.epoch)
-
-
-def group_of(arm: Arm, column: str, reported: Reported) -> str:
-    """What stands in a column of an arm now; in `group`, its group if there is no such column."""
-    cells = {**arm.columns, **reported.get(arm.id, {})}
-    return cells.get(column, arm.group if column == "group" else "").strip()
 
 
 def check_limits(config: StudyConfig, reported: Reported) -> None:

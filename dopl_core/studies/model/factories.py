@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.learner import Learner
-from dopl_core.studies.model import rules
+from dopl_core.studies.model import judged_people, rules
 from dopl_core.studies.model.log_values import Epoch
 from dopl_core.studies.model.study_config import StudyConfig, bandit_of, check_size
 from dopl_core.world import SimulatedWorld
@@ -54,3 +54,4 @@ def adapt(learner: Learner, config: StudyConfig, epochs: Sequence[Epoch] = ()) -
         caps=rules.caps(config, epochs),
         lists=[epoch.arms for epoch in epochs if epoch.episode == learner.episode],
     )
+    learner.judged = judged_people.judged_by_each(config, epochs)

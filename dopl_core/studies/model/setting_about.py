@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dopl_core.studies.model.annotator_limits import LIMITS_HELP
+
 World = Literal["simulated", "observed"]
 Section = Literal["words", "list", "rules", "cards", "more"]
 Changes = Literal[
@@ -39,6 +41,14 @@ class About:
     choices: Mapping[str, str] | None = None
 
 
+ANNOTATOR_LIMITS = About("cards", "Who judges whom", LIMITS_HELP, "at once", lines=3)
+LIMITED_PAIRS = About(
+    "cards",
+    "Ask only what they may judge",
+    "Ask only about pairs that one of the annotators above may judge. For teams where everybody "
+    "who answers is limited.",
+    world="observed",
+)
 REASON_EVERY = About(
     "more",
     "Ask for a reason after one in this many answers (0: never)",

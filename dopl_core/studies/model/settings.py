@@ -12,8 +12,8 @@ from msgspec import Meta
 from dopl_core import environments
 from dopl_core.learning.dopl import Confidence
 from dopl_core.learning.pair_designs import DESIGNS, DesignName
-from dopl_core.studies.model.annotator_limits import LIMITS_HELP
-from dopl_core.studies.model.setting_about import REASON_EVERY, REASON_TAGS, REASON_UNSURE, About
+from dopl_core.studies.model import setting_about as abouts
+from dopl_core.studies.model.setting_about import About
 from dopl_core.validation import text, whole
 from dopl_core.wording import gettext_noop
 
@@ -280,9 +280,8 @@ class Settings:
             "Eight letters and digits are added to the code. The table of participants has them.",
         ),
     ] = False
-    annotator_limits: Annotated[
-        str, text(200_000), About("cards", "Who judges whom", LIMITS_HELP, "at once", lines=3)
-    ] = ""
+    annotator_limits: Annotated[str, text(200_000), abouts.ANNOTATOR_LIMITS] = ""
+    limited_pairs: Annotated[bool, abouts.LIMITED_PAIRS] = False
     ties_allowed: Annotated[
         bool,
         About("more", 'Allow "equal" as an answer', "An equal pair counts half for each of them."),
@@ -325,9 +324,9 @@ class Settings:
             "Answers that look random then count for little. Insights show each weight.",
         ),
     ] = True
-    reason_every: Annotated[int, whole(0, 10**6), REASON_EVERY] = 0
-    reason_unsure: Annotated[bool, REASON_UNSURE] = False
-    reason_tags: Annotated[str, text(1_000), REASON_TAGS] = ""
+    reason_every: Annotated[int, whole(0, 10**6), abouts.REASON_EVERY] = 0
+    reason_unsure: Annotated[bool, abouts.REASON_UNSURE] = False
+    reason_tags: Annotated[str, text(1_000), abouts.REASON_TAGS] = ""
     photos_from_web: Annotated[
         bool,
         About(

@@ -164,6 +164,11 @@ class StudyLog:
         """The number of the last event that erased people: plans before it used their columns."""
         return max((seq for seq, _, one in self.erasures if one.what != "annotator"), default=0)
 
+    @property
+    def annotators_erased(self) -> int:
+        """The number of the last event that erased an annotator, whom limits name no more."""
+        return max((seq for seq, _, one in self.erasures if one.what == "annotator"), default=0)
+
     @cached_property
     def known_epochs(self) -> list[Epoch]:
         """The epochs as corrected by now, with the lists as owners changed them."""

@@ -10,7 +10,6 @@ from dopl_core.studies.collect.due import open_duels, who_answered
 from dopl_core.studies.collect.limits import (
     Permission,
     check_limits,
-    group_of,
     limit_of,
     permission,
     reported_now,
@@ -19,6 +18,7 @@ from dopl_core.studies.model import past_answers
 from dopl_core.studies.model.annotator_limits import NEVER, Limit, write_limits
 from dopl_core.studies.model.config_changes import setting
 from dopl_core.studies.model.event_kinds import body_of
+from dopl_core.studies.model.judged_people import group_of
 from dopl_core.studies.model.names import ERASED_ANNOTATOR, check_person, looks_like
 from dopl_core.studies.model.outcomes import CREDIT, LEARNT
 from dopl_core.studies.operate.roster_changes import append_changes
@@ -70,6 +70,7 @@ class Judging:
     people: how many are present;  columns: those by which people can be chosen -> their values
     open_duels: comparisons of the round that ask for answers;  unjudged: those nobody may judge
     apart: only where the owner limits somebody by a column
+    limited_pairs: from the next list on, only pairs that a limited annotator may judge are asked
     """
 
     judges: tuple[Judge, ...]
@@ -78,6 +79,7 @@ class Judging:
     open_duels: int = 0
     unjudged: int = 0
     apart: tuple[Apart, ...] = field(default=())
+    limited_pairs: bool = False
 
 
 def limit_annotator(
@@ -99,6 +101,12 @@ def limit_annotator(
         text = write_limits(limits | {name: limit})
         append_changes(tx, setting(tx.next_config, {"annotator_limits": text}))
         check_limits(tx.next_config, reported_now(tx))
+
+
+def limit_pairs(store: Store, study: str, limited: bool) -> None:
+    """Ask only pairs that a limited annotator may judge, or any; from the next list on."""
+    with write_study(store, study) as tx:
+        append_changes(tx, setting(tx.next_config, {"limited_pairs": limited}))
 
 
 def judging(store: Store, study: str) -> Judging:
@@ -125,7 +133,7 @@ def judging(store: Store, study: str) -> Judging:
         coming = {name: seen[name] for name in comes}
         counts = _unjudged(reader, coming)
         apart = _apart(reader, here, coming)
-    return Judging(judges, found.people, found.columns, *counts, apart)
+    return Judging(judges, found.people, found.columns, *counts, apart, config.limited_pairs)
 
 
 def _who_comes(reader: StudyReader) -> list[str]:

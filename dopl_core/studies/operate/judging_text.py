@@ -5,6 +5,9 @@ from dopl_core.studies.model.plurals import plural
 from dopl_core.studies.operate.judging import Apart, Judge, Judging
 
 _MOST_NAMES = 8  # in a sentence
+_REMEDY = (
+    " Choose “Ask only what they may judge” on Invite, and there are none from the next list on."
+)
 
 
 def judge_text(judge: Judge, judging: Judging, noun: str) -> str:
@@ -33,6 +36,7 @@ def judging_warnings(judging: Judging, noun: str) -> list[str]:
         found.append(
             f"Nobody may judge {judging.unjudged} of the {judging.open_duels} open comparisons. "
             "Let somebody judge more people, or do not wait for these answers."
+            + ("" if judging.limited_pairs else _REMEDY)
         )
     return found + [_apart(one) for one in judging.apart]
 

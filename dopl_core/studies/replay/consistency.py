@@ -241,7 +241,8 @@ def _check_purpose(where: str, shown: Shown, log: StudyLog) -> None:
 def _check_sides(where: str, shown: Impression, epoch: Epoch | None, log: StudyLog) -> None:
     if epoch is None:
         raise LogError(f"{where}: the epoch is not in transitions.csv")
-    only_listed = log.configs[epoch.episode].answers < log.configs[epoch.episode].budget
+    config = log.configs[epoch.episode]
+    only_listed = config.answers < config.budget and not config.limited_pairs
     left_arm, left_state, right_arm, right_state = shown.sides
     for arm, state in ((left_arm, left_state), (right_arm, right_state)):
         there = arm < len(epoch.states) and epoch.states[arm] == state

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, Arrays, FloatArray, IntArray, actions
 from dopl_core.learning.learner import Learner
-from dopl_core.studies.model import rules
+from dopl_core.studies.model import judged_people, rules
 from dopl_core.studies.model.factories import adapt, learner_of, world_of
 from dopl_core.studies.model.log_values import Epoch
 from dopl_core.studies.model.study_config import StudyConfig
@@ -97,6 +97,7 @@ def open_epoch(
     listed = _listed(config, learner, states, number, epochs)
     waiting, drawn = learner.draw_lots(listed, number, rules.eligible(config, epochs))
     arms = np.union1d(np.setdiff1d(listed, waiting), drawn)
+    learner.judged = judged_people.judged_by_each(config, epochs)  # by the last report
     duels = learner.duels(states, arms, number)
     by_lot = np.union1d(waiting, drawn)
     return Epoch(learner.episode, number, states, arms, by_lot=by_lot, duels=duels)

@@ -50,6 +50,7 @@ def replay(log: StudyLog, tell: Callable[[str], None] = lambda how: None) -> Lea
     progress = Progress(log.config, log.epochs, log.impressions, watch)
     for number, event in in_plan_order(log.events):
         watch.erased = number < log.people_erased
+        watch.limits_erased = number < log.annotators_erased
         try:
             apply(progress, event)
         except ReplayError:
@@ -91,6 +92,7 @@ class _Recompute(Watch):
     asked: by episode and epoch, the duels [D, 4]; only where they were computed again
     exact: the present plan was computed again here
     erased: the present event came before people were erased, whose columns plans may have used
+    limits_erased: it came before an annotator was erased, whose limit pairs may have respected
     followed: how many plans were taken from the record, by the reason
     """
 
@@ -98,11 +100,12 @@ class _Recompute(Watch):
         self.log = log
         self.asked: dict[tuple[int, int], IntArray] = {}
         self.exact = False
-        self.erased = False
+        self.erased = self.limits_erased = False
         self.followed = dict.fromkeys((_ELSEWHERE, _REMOVED, _ERASED), 0)
         self.world: SimulatedWorld | None = None
         first = log.events[0] if log.events else None
-        kept = log.config.sitting and not log.people_erased
+        limits_kept = not (log.config.limited_pairs and log.annotators_erased)
+        kept = log.config.sitting and not log.people_erased and limits_kept
         if kept and first and first.kind == "made" and is_present(body_of(first)):
             self.asked[0, 0] = first_round_duels(log.config)
 
@@ -156,7 +159,8 @@ class _Recompute(Watch):
         if not np.array_equal(made.by_lot, epoch.by_lot):
             raise ReplayError(f"{epoch}: other places are drawn at random than those recorded")
         assert made.duels is not None  # noqa: S101
-        self.asked[epoch.episode, epoch.epoch] = made.duels
+        if not (config.limited_pairs and self.limits_erased):
+            self.asked[epoch.episode, epoch.epoch] = made.duels
 
     def _check_list(self, progress: Progress, epoch: Epoch) -> None:
         """A list has B different arms that may be on it, and as many by lot as it should.

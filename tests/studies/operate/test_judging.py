@@ -1,6 +1,7 @@
 """Who judges whom, what nobody may judge, and groups that no answer connects."""
 
 import pytest
+from playing import check_replay, one_answer
 
 from dopl_core import cli, studies
 from dopl_core.studies import Arm, Ask, Store, access
@@ -122,3 +123,84 @@ def test_dopl_settings_sets_limits_at_once(
     assert studies.judging(store, study).judges[0].people == 4
     with pytest.raises(SystemExit, match='never = "p99": the roster has no such id'):
         cli.main(["settings", study, "annotator_limits=[Ann]\nnever = p99"])
+
+
+def clinic_of_12(store: Store, **rules: object) -> str:
+    """Twelve people in two wards; each of the two colleagues knows one ward."""
+    arms = [
+        Arm(f"p{n}", f"P{n}", "", STATES[n % 3 == 0], {"ward": ("North", "South")[n % 2]})
+        for n in range(12)
+    ]
+    limits = "[Ann]\nward = North\n[Bo]\nward = South"
+    own = {"title": "Wards", "budget": 6, "sitting": 30, "answers": 12, "practice": False}
+    own |= {"annotator_limits": limits}
+    study = studies.create_study(store, studies.from_roster(arms, STATES, **(own | rules)))
+    for name in ("Ann", "Bo"):
+        access.invite(store, study, name)
+    return study
+
+
+def unjudged(store: Store, study: str) -> tuple[int, int]:
+    found = studies.judging(store, study)
+    return found.unjudged, found.open_duels
+
+
+def next_list(store: Store, study: str, wards: dict[str, dict[str, str]] | None = None) -> None:
+    """Somebody answers, everybody is reported as they were, and the next list is made."""
+    one_answer(store, study, "Bo")
+    studies.close_duels(store, study)
+    if not studies.advance(store, study):
+        states = {f"p{n}": STATES[n % 3 == 0] for n in range(12)}
+        studies.observe(store, study, states, wards)
+        studies.advance(store, study)
+
+
+def test_with_limited_pairs_somebody_may_judge_each_comparison(sqlite_store: Store) -> None:
+    store, study = sqlite_store, clinic_of_12(sqlite_store, limited_pairs=True)
+    assert unjudged(store, study) == (0, 30)
+    next_list(store, study)
+    assert unjudged(store, study) == (0, 12)
+    moved = {"p0": {"ward": "South"}, "p2": {"ward": "South"}, "p1": {"ward": "North"}}
+    next_list(store, study, moved)  # the report counts
+    assert unjudged(store, study) == (0, 12)
+    check_replay(store, study)
+    bundle = studies.export_bundle(store, study)
+    studies.delete_study(store, study)
+    again = studies.import_bundle(store, bundle)
+    assert studies.export_bundle(store, again) == bundle
+    access.invite(store, again, "Ann")  # bundles have no links
+    next_list(store, again)
+    assert unjudged(store, again) == (0, 12)
+    check_replay(store, again)
+
+
+def test_pairs_are_limited_from_the_next_list_on_and_the_warning_says_so(
+    sqlite_store: Store,
+) -> None:
+    store, study = sqlite_store, clinic_of_12(sqlite_store, answers=0)
+    before = unjudged(store, study)
+    assert (before[0] >= 10, before[1]) == (True, 30)
+    remedy = "Choose “Ask only what they may judge” on Invite"
+    assert remedy in warnings(store, study)
+    studies.limit_pairs(store, study, True)
+    assert unjudged(store, study) == before
+    assert remedy not in warnings(store, study)
+    next_list(store, study)
+    assert unjudged(store, study) == (0, 5)  # as many as the list of six asks for
+    studies.limit_pairs(store, study, False)
+    next_list(store, study)
+    assert unjudged(store, study)[0] > 0
+    check_replay(store, study)
+
+
+def test_pairs_replay_after_an_annotator_with_a_limit_was_erased(sqlite_store: Store) -> None:
+    store, study = sqlite_store, clinic_of_12(sqlite_store, limited_pairs=True)
+    next_list(store, study)
+    studies.erase_annotator(store, study, "Ann")
+    check_replay(store, study)
+    next_list(store, study)
+    check_replay(store, study)
+    assert unjudged(store, study)[0] == 0
+    found = studies.replay_study(store, study)
+    assert found.judged is not None
+    assert len(found.judged) == 1  # Bo

@@ -12,7 +12,7 @@ of redraws serves all tau. The draw decides who counts as helped (intention to t
 the list after it. People with an unknown state before or after leave their lottery. The first is
 known before the draw. The second is harmless only if help does not decide whose state is reported.
 
-Budgets couple people: whoever is drawn takes another's place. So a redraw draws a whole week anew,
+Budgets couple people: each person drawn takes the place of another. A redraw repeats a whole week,
 all its lotteries with their sizes, and the weeks independently, with their lists as they were. For
 given lists the tests are exact. Later lists depend on earlier draws, because the learner sees who
 was helped. The sums are then a martingale with known variances, and tests are valid to first order;
@@ -70,7 +70,7 @@ class Look(Struct, frozen=True):
     """The analysis at one look.
 
     spent: the error spent by this look;  nominal: the level of this look's own test and intervals
-    p: of "help changes nobody's outcome";  claim: 1 or -1 if p is at most `nominal`, else 0
+    p: of the test that help changes no outcome;  claim: 1 or -1 if p is at most `nominal`, else 0
     effect: of help, by all lotteries;  others, listed: by the one among the others, the listed
     list_gain: how much more help does among the listed than among the others
     drawn, drawn_known: people drawn for a place, and of these with a known outcome

@@ -152,7 +152,7 @@ def often_compared(winners: IntArray, losers: IntArray, least: int) -> NDArray[n
 
 
 def spearman_brown(reliability: float, times: float) -> float:
-    """The reliability with so many times the answers about each item."""
+    """The reliability when each item has `times` as many answers."""
     if not 0 < reliability < 1:
         return reliability
     return times * reliability / (1 + (times - 1) * reliability)

@@ -12,8 +12,10 @@ annotators answer in the clinics (no: lists follow the order of the states).
 """
 
 import os
+import sys
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -22,11 +24,14 @@ from joblib import Parallel, delayed
 from dopl_core import environments, studies
 from dopl_core.learning import lot_trial
 from dopl_core.learning import moves as move_model
-from dopl_core.learning.bandit import WAIT, Bandit, FloatArray, IntArray, actions
+from dopl_core.learning.bandit import WAIT, Bandit, FloatArray, IntArray
 from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.reported_weeks import ReportedWeeks
 from dopl_core.studies import Arm, power
 from dopl_core.world import SimulatedWorld
+
+sys.path.insert(0, str(Path(__file__).parent))
+from working import play_week
 
 TEMPERATURE, RECORDS, REDRAWS = 0.4, 8, 1_999
 ANSWERS = os.environ.get("DOPL_ANSWERS") == "yes"
@@ -136,7 +141,7 @@ def claimed(name: str, seed: int) -> bool:
         learner.count_moves(before, np.zeros(N, dtype=np.int64), after)
     world = SimulatedWorld(bandit, seed, temperature=TEMPERATURE)
     world.states = seen[-1]
-    weeks = [_week(learner, world) for _ in range(one.weeks)]
+    weeks = [play_week(learner, world, answers=ANSWERS) for _ in range(one.weeks)]
     reported = ReportedWeeks(*np.array(weeks).transpose(1, 0, 2))
     looks = power.even_looks(one.weeks, 2)
     found = lot_trial.analyse(reported, S, looks, seed=[seed], redraws=REDRAWS)
@@ -147,22 +152,6 @@ def clinic(one: Roster, seed: int) -> Bandit:
     """The clinic as it really is."""
     P = power.with_effect(one.rows(seed), one.effect)
     return Bandit(P, np.tile(np.linspace(0, 1, len(STATES)), (len(P), 1)), one.budget)
-
-
-def _week(learner: Dopl, world: SimulatedWorld) -> tuple[IntArray, ...]:
-    """A list, its duels and its report: states, helped, next states, listed, by lot."""
-    learner.replan()
-    world.begin(learner.episode, 1)
-    states = world.states
-    listed = learner.activate(states, 0)
-    waiting, drawn = learner.draw_lots(listed, 0)
-    arms = np.union1d(np.setdiff1d(listed, waiting), drawn)
-    if ANSWERS:
-        duels = learner.duels(states, arms, 0)
-        learner.count_duels(duels, world.answer(duels))
-    after, helped = world.step(arms), actions(arms, learner.n_arms)
-    learner.count_moves(states, helped, after)
-    return states, helped, after, helped, actions(np.union1d(waiting, drawn), learner.n_arms)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class Told(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """The reliability with `more` answers that was expected at so many answers, and what came."""
+    """The reliability expected from `more` answers after the first `answers`, and what came."""
 
     answers: int
     more: int
@@ -277,7 +277,7 @@ def _look(judged: advice.Judgements) -> advice.Reliability:
 
 
 def _expected(looks: list[advice.Reliability]) -> list[Expected]:
-    """What was expected at each look, and what the SSR was so many answers later."""
+    """The SSR that each look expected, and the one when these answers had come."""
     came = {look.answers: look.separation.value for look in looks}
     return [
         Expected(look.answers, more, look.with_more(more), came[look.answers + more])

@@ -96,7 +96,7 @@ def _learnt(bandit: Bandit, kind: str, seed: int, lots: int) -> ReportedWeeks:
     for week in range(1, WEEKS + 1):
         world = SimulatedWorld(in_season(bandit, kind, week), seed, temperature=TEMPERATURE)
         world.states = world.states if states is None else states
-        weeks.append(working._week(learner, world))
+        weeks.append(working.play_week(learner, world))
         states = world.states
     return ReportedWeeks(*np.array(weeks).transpose(1, 0, 2))
 

@@ -140,7 +140,7 @@ def clinic(kind: str, seed: int) -> Run:
     for week in range(1, WEEKS + 1):
         world = SimulatedWorld(in_season(bandit, kind, week), seed, temperature=TEMPERATURE)
         world.states = world.states if states is None else states
-        weeks.append(_week(learner, world))
+        weeks.append(play_week(learner, world))
         states = world.states
         if week < effect_of_help.FIRST_CLAIM_WEEK:
             continue
@@ -185,16 +185,19 @@ def _learner(bandit: Bandit, seed: int) -> Dopl:
     return learner
 
 
-def _week(learner: Dopl, world: SimulatedWorld) -> tuple[IntArray, ...]:
-    """A list, its duels and its report: states, helped, next states, listed, by lot."""
+def play_week(
+    learner: Dopl, world: SimulatedWorld, *, answers: bool = True
+) -> tuple[IntArray, ...]:
+    """A list, its answers and its report: states, helped, next states, listed, by lot."""
     learner.replan()
     world.begin(learner.episode, 1)
     states = world.states
     listed = learner.activate(states, 0)
     waiting, drawn = learner.draw_lots(listed, 0)
     arms = np.union1d(np.setdiff1d(listed, waiting), drawn)
-    duels = learner.duels(states, arms, 0)
-    learner.count_duels(duels, world.answer(duels))
+    if answers:
+        duels = learner.duels(states, arms, 0)
+        learner.count_duels(duels, world.answer(duels))
     after, helped = world.step(arms), actions(arms, learner.n_arms)
     learner.count_moves(states, helped, after)
     return states, helped, after, helped, actions(np.union1d(waiting, drawn), learner.n_arms)

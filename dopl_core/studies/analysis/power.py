@@ -25,7 +25,7 @@ from dopl_core.learning import lot_trial
 from dopl_core.learning import moves as move_model
 from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray, IntArray
 from dopl_core.learning.class_rows import waiting_prior
-from dopl_core.learning.reported_weeks import better_off
+from dopl_core.learning.reported_weeks import better_off, better_states
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.past_records import Records
 from dopl_core.studies.model.protocol import (
@@ -217,7 +217,7 @@ def with_effect(rows: FloatArray, effect: float) -> FloatArray:
     without help, they move up by one state.
     """
     S = rows.shape[-1]
-    up = rows * is_better(S)
+    up = rows * better_states(S)
     p = up.sum(axis=-1, keepdims=True)
     one_up = np.eye(S)[np.minimum(np.arange(S) + 1, S - 1)]
     to = np.divide(up, p, out=np.broadcast_to(one_up, rows.shape).copy(), where=p > 0)
@@ -248,7 +248,7 @@ def simulate(
     D, N, S = transitions.shape[:3]
     clinic, arm = np.arange(D)[:, None], np.arange(N)
     up_to = transitions.cumsum(axis=-1)[..., :-1]
-    chance = (transitions * is_better(S)[:, None]).sum(axis=-1)  # [d, n, s, a] to be better off
+    chance = (transitions * better_states(S)[:, None]).sum(axis=-1)  # [d, n, s, a] to be better off
     gain = chance[..., ACT] - chance[..., WAIT]
     found = Weekly(*(np.zeros((D, weeks)) for _ in Weekly._fields))
     for week in range(weeks):
@@ -259,7 +259,7 @@ def simulate(
         luck = rng.random((D, N, 1))
         after = (luck >= up_to[clinic, arm, states, action]).sum(axis=-1)
         y = better_off(states, after, S)
-        sums = lottery_sums(states, listed, drawn, y, gain[clinic, arm, states], S)
+        sums = week_sums(states, listed, drawn, y, gain[clinic, arm, states], S)
         for part, new in zip(found, sums, strict=True):
             part[:, week] = new
         states = after
@@ -267,20 +267,15 @@ def simulate(
     return found
 
 
-def is_better(n_states: int) -> FloatArray:
-    """1 where a move [s, s'] is to be better off."""
-    return better_off(np.arange(n_states)[:, None], np.arange(n_states)[None], n_states)
-
-
 def _first(count: int, keys: FloatArray) -> NDArray[np.bool_]:
-    """Whether a key is among the `count` smallest of its row; keys: [d, n]"""
+    """Mark the `count` smallest keys of each row [d, n]; keys: [d, n]"""
     chosen = np.zeros(keys.shape, dtype=bool)
     at = np.argpartition(keys, count - 1, axis=1)[:, :count]
     np.put_along_axis(chosen, at, values=True, axis=1)
     return chosen
 
 
-def lottery_sums(
+def week_sums(
     states: IntArray,
     listed: NDArray[np.bool_],
     drawn: NDArray[np.bool_],

@@ -132,7 +132,7 @@ ANALYSIS = {
     "looks.week": "The week after which the look was.",
     "looks.spent": "The error spent by this look, of the level of the protocol.",
     "looks.nominal": "The level of this look's own test and intervals.",
-    "looks.p": "The permutation p of: help changes nobody's outcome. Two-sided.",
+    "looks.p": "The two-sided p-value of the permutation test that help changes no outcome.",
     "looks.claim": "1 if help works, -1 if it does harm, 0 if p is above nominal.",
     "looks.effect": "The effect of help by lot, a difference of shares, with its interval.",
     "looks.others": "The same among people off the list, by those drawn for a place.",

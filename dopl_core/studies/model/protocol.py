@@ -26,7 +26,7 @@ class Protocol(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     budget: places on each list;  by_lot: of these, drawn by lot
     weeks: reported weeks until the last analysis
     looks: reported weeks after which the data are analysed, in order; the last one is `weeks`
-    effect: so many more of those helped are better off, as a share
+    effect: the share better off with help less the share without, as expected
     power: the probability that the trial shows this effect, as computed when the protocol was
         made; None if unknown
     level: two-sided, over all looks together

@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 from dopl_core import cli, studies
 from dopl_core.learning import lot_trial
 from dopl_core.learning.bandit import ACT, WAIT
-from dopl_core.learning.reported_weeks import ReportedWeeks, better_off
+from dopl_core.learning.reported_weeks import ReportedWeeks, better_off, better_states
 from dopl_core.studies import Arm, Store, StudyConfig, StudyError, power_text
 from dopl_core.studies.analysis import power
 from dopl_core.studies.analysis.power import Power
@@ -29,7 +29,7 @@ def test_help_makes_the_effect_more_people_better_off_as_far_as_there_is_room() 
     both = power.with_effect(rows, 0.25)
     assert np.allclose(both.sum(axis=-1), 1)
     assert np.allclose(both[:, WAIT], rows)
-    better = (both * power.is_better(3)[:, None]).sum(axis=-1)
+    better = (both * better_states(3)[:, None]).sum(axis=-1)
     assert np.allclose(better[:, ACT] - better[:, WAIT], [0.25, 0.1, 0.25])
     assert np.allclose(both[0, ACT], [0.25, 0.45, 0.3])  # where they go is as without help
     assert np.allclose(both[2, ACT], [0.225, 0.525, 0.25])  # nobody stayed: help keeps them there
@@ -52,7 +52,7 @@ def test_the_statistic_is_that_of_the_analysis_and_the_drift_is_its_mean() -> No
     drawn[:, [0, 3, 6, 9]] = True
     after = rng.integers(0, S, (D, N))
     y = better_off(states, after, S)
-    found = power.lottery_sums(states, listed, drawn, y, gain, S)
+    found = power.week_sums(states, listed, drawn, y, gain, S)
     helped = (listed ^ drawn).astype(np.int64)
     weeks = ReportedWeeks(states, helped, after, helped, drawn.astype(np.int64))
     sums = lot_trial.lottery_sums(weeks, S, redraws=1)

@@ -177,7 +177,7 @@ def new(args: argparse.Namespace) -> None:
 
 
 def change_settings(args: argparse.Namespace) -> None:
-    """Change settings of a study, from the next list on."""
+    """Change settings of a study, and say from when on each counts."""
     new = {}
     for pair in args.settings:
         name, equals, text = pair.partition("=")
@@ -185,9 +185,14 @@ def change_settings(args: argparse.Namespace) -> None:
             raise StudyError(f'"{pair[:80]}" has no value: write NAME=VALUE')
         new[name] = studies.parse_setting(name, text)
     studies.change_settings(open_store(), args.study, **new)
-    at_once = all(studies.SETTINGS[name].about.changes == "at once" for name in new)
-    when = "at once" if at_once else "from the next list on"
-    say(f"{args.study}: {', '.join(new)} changed; {when}")
+    for when in ("at once", "from the next list on"):
+        names = [name for name in new if (when == "at once") == _changes_at_once(name)]
+        if names:
+            say(f"{args.study}: {', '.join(names)} changed; {when}")
+
+
+def _changes_at_once(name: str) -> bool:
+    return studies.SETTINGS[name].about.changes == "at once"
 
 
 def people(args: argparse.Namespace) -> None:

@@ -86,7 +86,7 @@ def _chosen(found: Sequence["Power"]) -> "Power":
 
 def _write(args: argparse.Namespace, best: "Power", config: StudyConfig) -> None:
     made = studies.power.protocol_of(best, config, args.question, args.effect)
-    args.protocol.write_bytes(studies.protocol_json(made) + b"\n")
+    args.protocol.write_bytes(studies.protocol_json(made))
     digest, words = studies.protocol_digest(made), studies.power_text.design(best, config)
     say(f"{args.protocol}: {words}; digest {digest}")
     say(f"Make the study with: dopl new ... --protocol {args.protocol}")

@@ -79,8 +79,8 @@ def check_limits(config: StudyConfig, reported: Reported) -> None:
             if known == {""}:
                 columns = sorted({c for arm in config.arms for c in arm.columns} | {"group"})
                 raise StudyError(
-                    f'annotator_limits: [{name[:80]}]: "{column[:80]}" is not one of the columns '
-                    f"{', '.join(columns)[:800]}"
+                    f'annotator_limits: [{name[:80]}]: "{column[:80]}" is not a column of the '
+                    f"roster. Use one of: {', '.join(columns)[:800]}"
                 )
             for unknown in sorted(values - known):
                 raise StudyError(

@@ -1,5 +1,6 @@
 """The power of a trial before it begins."""
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -177,6 +178,7 @@ def test_the_commands_compute_power_and_fix_the_protocol(
     said = capsys.readouterr().out
     assert "2 of 5" in said
     assert "standard error of at most" in said
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in said  # as sha256sum prints it
     cli.main(["new", *of, "--title", "T", "--sitting", "0", "--protocol", str(file)])
     study = capsys.readouterr().out.strip()
     fixed = studies.read_protocol(sqlite_store, study)

@@ -127,7 +127,7 @@ def test_a_report_that_moves_somebody_moves_their_card(sqlite_store: Store) -> N
     ("text", "error"),
     [
         ("[Ann]\nnever = p77", r'never = "p77": the roster has no such id'),
-        ("[Ann]\nward = North", r'"ward" is not one of the columns group, unit'),
+        ("[Ann]\nward = North", r'"ward" is not a column of the roster. Use one of: group, unit'),
         ("[Ann]\nunit = Nroth", r'unit = "Nroth" is not one of North, South'),
         ("[Ann]\nunit = North\n[ANN]\nunit = South", r"\[ANN\] is given twice"),
     ],

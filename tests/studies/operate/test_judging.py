@@ -121,6 +121,10 @@ def test_dopl_settings_sets_limits_at_once(
     cli.main(["settings", study, "annotator_limits=[Ann]\ngroup = North"])
     assert "at once" in capsys.readouterr().out
     assert studies.judging(store, study).judges[0].people == 4
+    cli.main(["settings", study, "reason_every=2", "annotator_limits=[Ann]\ngroup = South"])
+    said = capsys.readouterr().out
+    assert f"{study}: annotator_limits changed; at once\n" in said
+    assert f"{study}: reason_every changed; from the next list on\n" in said
     with pytest.raises(SystemExit, match='never = "p99": the roster has no such id'):
         cli.main(["settings", study, "annotator_limits=[Ann]\nnever = p99"])
 

@@ -23,6 +23,7 @@ from dopl_core.learning import draws
 from dopl_core.learning import moves as move_model
 from dopl_core.learning.bandit import ACT, WAIT, Bandit, FloatArray, IntArray, actions
 from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.planning import plan
 from dopl_core.learning.reported_weeks import ReportedWeeks
 from dopl_core.studies import effect_of_help, forecast
 from dopl_core.world import SimulatedWorld
@@ -269,9 +270,9 @@ def _ahead(
     sure = forecast.belonging_probability(
         forecast.best_lists(moves[:60], strengths, states, bandit.budget)
     )
-    really = forecast.best_lists(
-        bandit.transitions[None], bandit.rewards[None] / TEMPERATURE, states, bandit.budget
-    )[0, listed]
+    P, arm = bandit.transitions, np.arange(bandit.n_arms)
+    best = plan(bandit.rewards, P, P, bandit.budget, engine="lagrangian").advantage[arm, states]
+    really = best[listed] >= np.sort(best)[-bandit.budget] - 1e-9  # people who gain as much, too
     if (bandit.transitions[:, :, ACT] == bandit.transitions[:, :, WAIT]).all():
         return held, np.empty(0), np.empty(0, dtype=bool)  # nobody belongs where help does nothing
     many = forecast.expected_count(sure[listed])

@@ -20,7 +20,8 @@ WEEKS_AHEAD = 26
 # Prior probability that help has no effect in a state: the sceptical prior. It avoids the winner's
 # curse, because the list holds the arms for which the effect was estimated highest.
 NO_EFFECT_PRIOR = 0.12
-WIDENING = 1.1  # of intervals; this and NO_EFFECT_PRIOR were calibrated with bench working
+WIDENING = 1.1  # of intervals; these three were calibrated with bench working
+CONFIDENCE = 3.0  # of draws, in log-odds: how much too sure they are of who belongs on the list
 
 
 class Forecast(NamedTuple):
@@ -125,12 +126,11 @@ def belonging_probability(best: NDArray[np.bool_]) -> FloatArray:
     """The probability [n] to belong on the list, from best_lists [d, n].
 
     An arm belongs if it would be listed were everyone's response to help known. The log-odds are
-    halved because the highest probabilities are overconfident: draws agree about arms that were
-    rarely seen without help by what is known of others. Of arms that 90 % of the draws list, two in
-    three belong (bench working).
+    divided by CONFIDENCE: draws agree about arms that were rarely seen without help by what is
+    known of others, more than arms are alike (bench working).
     """
     share = (best.sum(axis=0) + 0.5) / (len(best) + 1)
-    return np.asarray(expit(logit(share) / 2))
+    return np.asarray(expit(logit(share) / CONFIDENCE))
 
 
 def expected_count(probabilities: FloatArray) -> Estimate:

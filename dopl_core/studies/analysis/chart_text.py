@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from dopl_core.studies.analysis.agreement import MIN_DUELS, Agreement, Interval
 from dopl_core.studies.model.outcomes import ANSWERS, LEARNT
+from dopl_core.studies.model.plurals import count
 from dopl_core.studies.model.safe_csv import printable
 from dopl_core.studies.operate.present import Helped
 
@@ -32,11 +33,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def count(number: int, word: str) -> str:
-    """A number with its noun: 1 week, 2 weeks."""
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
-
-
 def share_of(hits: int, of: int, noun: str = "") -> str:
     """A share with its base: 12 of 45 patients (27 %)."""
     return f"{hits:,} of {of:,}{noun} ({percent(hits / of)})"
@@ -53,7 +49,7 @@ def reason(helped: Helped) -> str:
     """Why to help this arm now, and what was seen of help in its state."""
     if helped.advantage <= 0:
         return f"Included to fill a free place. {helped.seen}"
-    if helped.known_effect.in_favour:
+    if helped.known_effect.in_favour or helped.known_effect.fewer_worse:
         return helped.seen
     return f"The effect of help is not known yet; listed to find out. {helped.seen}"
 
@@ -292,11 +288,9 @@ def plan_changes_finding(plans: pd.DataFrame, horizon: int = 1) -> Finding:
     data.insert(1, "week", (data.plan - 1) * horizon + 1)
     if data.empty:
         return Finding("There is only one plan so far", data)
-    last = data.changed.iloc[-1]
-    settled = "it has settled" if last < 0.02 else "it is still learning"
-    changed = f"The newest plan changed {percent(last)} of its decisions"
+    changed = f"The newest plan changed {percent(data.changed.iloc[-1])} of its decisions"
     note = "A decision is to help, or not to help, one person in one state."
-    return Finding(f"{changed}: {settled}", data, note)
+    return Finding(changed, data, note)
 
 
 def moves_findings(transitions: pd.DataFrame) -> dict[str, Finding]:

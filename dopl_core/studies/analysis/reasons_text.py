@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from dopl_core.studies.analysis.chart_text import Finding, count, share_of
+from dopl_core.studies.analysis.chart_text import Finding, share_of
+from dopl_core.studies.model.plurals import count
 
 
 def tags_finding(answers: pd.DataFrame) -> Finding | None:

@@ -1,4 +1,4 @@
-"""The plural of the owner's noun."""
+"""The plural of a noun, and numbers with their nouns."""
 
 import re
 
@@ -13,3 +13,8 @@ def plural(noun: str) -> str:
     if re.search("[^aeiou]y$", noun):
         return f"{noun[:-1]}ies"
     return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun: 1 week, 2 weeks."""
+    return f"{number:,} {noun if number == 1 else plural(noun)}"

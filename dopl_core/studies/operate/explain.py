@@ -11,6 +11,7 @@ from dopl_core.learning.bandit import UNKNOWN
 from dopl_core.learning.learner import Learner
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.log_values import Epoch
+from dopl_core.studies.model.plurals import count
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.operate.known_effects import Words, effect_text, known_effects
 from dopl_core.studies.replay import learner_from_log
@@ -89,7 +90,7 @@ def _observed(
     label, word = config.states[seen.state].label, config.epoch_word
     state = f'Their state is "{label}".'
     if seen.ago:
-        ago = f"{seen.ago} {word}" + "s" * (seen.ago > 1)
+        ago = count(seen.ago, word)
         state = f'Their state is unknown; it was "{label}" {ago} ago.'
     words = Words(config.noun, word, config.states[-1].label)
     return [state, effect_text(known_effects(learner.visits)[seen.state], label, words)]
@@ -105,9 +106,9 @@ def _answered(config: StudyConfig, learner: Learner, epoch: Epoch, n: int) -> st
     if not round(won + lost):
         return "Your team has not compared them in this state yet."
     half = ", a tie counts half" if won % 1 else ""
-    count = f"{round(won + lost)} time" + "s" * (round(won + lost) > 1)
+    often = count(round(won + lost), "time")
     return (
-        f"Your team compared them {count} in this state, and answered {won:g} of {won + lost:g} "
+        f"Your team compared them {often} in this state, and answered {won:g} of {won + lost:g} "
         f"times that they are doing better{half}."
     )
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from dopl_core.studies.model.event_kinds import body_of
 from dopl_core.studies.model.log_values import week_of
+from dopl_core.studies.model.plurals import count
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.study_reader import StudyReader, read_study
 
@@ -35,7 +36,7 @@ class LastReport:
         minutes = int(self.ago // 60)
         if minutes < 1:
             return "less than a minute ago"
-        return f"{minutes} minute{'s' * (minutes > 1)} ago"
+        return f"{count(minutes, 'minute')} ago"
 
 
 def last_report(store: Store, study: str) -> LastReport | None:

@@ -201,10 +201,10 @@ from dopl_core.studies.model.study_config import (
 from dopl_core.studies.operate.drafts import Draft, change_draft, read_draft
 from dopl_core.studies.operate.explain import Explanation, explain
 from dopl_core.studies.operate.help_lists import (
-    LIST_COLUMNS,
     Listed,
     OwnWords,
     WeekList,
+    list_columns,
     list_rows,
     read_lists,
     short_list_text,

@@ -65,6 +65,9 @@ def lived(store: Store) -> str:
     past = studies.read_history(RECORDS.encode(), config())
     study = studies.create_study(store, config(), past, protocol=trial(config()))
     studies.add_answers(store, study, ANSWERS.encode())
+    limits = f"[{NAMES[0]}]\nnever = Pat-017"
+    studies.change_settings(store, study, limited_pairs=True, annotator_limits=limits)
+    studies.change_settings(store, study, limited_pairs=False, annotator_limits="")
     for name in NAMES:
         answer(store, study, name)
     studies.undo(store, study, NAMES[2])

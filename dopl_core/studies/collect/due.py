@@ -1,10 +1,13 @@
 """Who is asked for how many answers now: the missing answers of a round, shared fairly."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from dopl_core.studies.collect.limits import permission
+from dopl_core.studies.collect.limits import Permission, permission
+from dopl_core.studies.collect.views import WaitReason
+from dopl_core.studies.model.names import ERASED_ANNOTATOR
 from dopl_core.studies.model.outcomes import ANSWERS, LEARNT
 from dopl_core.studies.store import tables
 from dopl_core.studies.store.database import Store
@@ -71,6 +74,40 @@ def who_answered(reader: StudyReader) -> set[tuple[int, str]]:
         .where(_d.episode == reader.row.episode)
     )
     return set(map(tuple, reader.connection.execute(query)))
+
+
+def who_comes(reader: StudyReader) -> dict[str, Permission | None]:
+    """Names of valid links, and of people who have answered and whose link was not revoked.
+
+    With what each may see; None if they are not limited.
+    """
+    run = reader.connection.execute
+    links = sa.select(_v.annotator, _v.revoked_at).where(_v.study == reader.id, _v.opens == "duels")
+    all_links = run(links.order_by(_v.made_at, _v.annotator)).all()
+    valid = [one.annotator for one in all_links if one.revoked_at is None]
+    revoked = {one.annotator for one in all_links} - set(valid)
+    came = sa.select(_a.name).where(_a.study == reader.id, _a.link.is_(None), _a.answers > 0)
+    others = run(came.order_by(_a.joined_at, _a.name)).scalars()
+    more = [n for n in others if n not in revoked and not n.startswith(ERASED_ANNOTATOR)]
+    return {name: permission(reader, name) for name in dict.fromkeys([*valid, *more])}
+
+
+def unjudged(reader: StudyReader, judges: Mapping[str, Permission | None]) -> list[DuelRow]:
+    """The duels of the round that ask for answers, and that none of these people may judge."""
+    answered = who_answered(reader)
+    return [
+        duel
+        for duel, _ in open_duels(reader)
+        if not any(
+            (limited is None or limited.judges(duel)) and (duel.duel, name) not in answered
+            for name, limited in judges.items()
+        )
+    ]
+
+
+def why_wait(reader: StudyReader) -> WaitReason:
+    """Why a limited annotator waits while the round asks for answers; see views.Waiting."""
+    return "unjudged" if unjudged(reader, who_comes(reader)) else "limits"
 
 
 def _who_may(reader: StudyReader, people: list[str]) -> list[list[str]]:

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from dopl_core.studies.collect import limits, participants, reason_rule
+from dopl_core.studies.collect import due, limits, participants, reason_rule
 from dopl_core.studies.collect.practice import better_side, plain_gap
 from dopl_core.studies.collect.views import (
     Ask,
@@ -63,7 +63,7 @@ def next_duel(
             if found is not None:
                 return _ask(tx, person, *found)
         if tx.row.given < tx.row.asked:
-            return _waiting(tx, person, "limits" if person.limited else "others")
+            return _waiting(tx, person, due.why_wait(tx) if person.limited else "others")
         return _waiting(tx, person, "plan" if tx.plan_due else "owner")
 
 

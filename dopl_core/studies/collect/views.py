@@ -12,7 +12,7 @@ from dopl_core.wording import LANGUAGE, gettext_noop
 _LONGEST_MS = 24 * 3600 * 1000
 _SLACK_MS = 250  # tolerance between the clocks of browser and server
 
-WaitReason = Literal["others", "limits", "plan", "owner", "paused"]
+WaitReason = Literal["others", "limits", "unjudged", "plan", "owner", "paused"]
 Status = Literal["saved", "late", "already", "taken", "too_fast"]
 
 RECEIPTS = {  # what people are told; translate it where it is shown
@@ -107,8 +107,8 @@ class Waiting:
     """Nothing to show now; there will be more later.
 
     reason: others (other annotators hold the remaining duels), limits (others may judge the
-            remaining duels, see annotator_limits), plan (due or being made), owner (must report
-            states), paused
+            remaining duels, see annotator_limits), unjudged (nobody may judge some of them), plan
+            (due or being made), owner (must report states), paused
     plan_due: a plan is due and no process is making it: call `advance`
     """
 

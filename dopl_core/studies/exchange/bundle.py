@@ -15,7 +15,8 @@ protocol.json, analysis.json, methods.md: of a trial, see trial_files.py; only r
 
 The same study gives the same bytes. Invites, keys, photos and the browsers of participants stay in
 the database. Bundles of version 3 have no queue.csv: what nobody was shown yet is chosen anew.
-Up to version 4 there are no salts, up to version 5 no reasons.
+Up to version 4 there are no salts, up to version 5 no reasons, up to version 6 no first round that
+was drawn anew.
 """
 
 import io
@@ -46,7 +47,7 @@ from dopl_core.studies.replay.consistency import check
 from dopl_core.studies.store.blobs import DAMAGES, PLAIN, digest, pack, shapes, unpack
 from dopl_core.validation import brief, convert, text, whole
 
-VERSION = 6
+VERSION = 7
 OLDEST = 3
 LARGEST = 1 << 28  # bytes that all members may unpack to: some 500,000 answers
 

@@ -331,6 +331,7 @@ class _Events:
 
 _IN_BODY: dict[str, Callable[[_Events, Event, Any], None]] = {
     "made": _Events.computed,
+    "first_round_drawn": _Events.computed,
     "planned": _Events.computed,
     "observed": _Events.computed,
     "settings_changed": _Events.settings,

@@ -3,9 +3,9 @@
 msgspec checks names and types when a body is read; what a value means is checked where it is used.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from dopl_core.studies.model.protocol import Protocol
 
@@ -146,6 +146,15 @@ class Reasoned(Struct):
     text: str
 
 
+class FirstRoundDrawn(Computed, kw_only=True, omit_defaults=True):
+    """The pairs of the first round were chosen anew; first_duel: the number of the first of them.
+
+    The pairs before it are no longer asked, except those that somebody was shown just then.
+    """
+
+    first_duel: Annotated[int, Meta(ge=0)]
+
+
 class DuelsClosed(Struct):
     """missing: how many answers the round no longer waits for."""
 
@@ -165,6 +174,7 @@ class ListEntry(Struct, frozen=True):
     left_out: not on the list: drawn by lot to wait
     seen_with_help, better_with_help, seen_without, better_without: observed moves from the state
         last seen, see known_effects.KnownEffect; None if never seen, and in lists of older versions
+    worse_with_help, worse_without: likewise; 0 if never seen, and in lists of older versions
     reserve: not on the list, but among the next in line
     """
 
@@ -184,6 +194,8 @@ class ListEntry(Struct, frozen=True):
     better_without: int | None = None
     reserve: bool = False
     left_out: bool = False
+    worse_with_help: int = 0
+    worse_without: int = 0
 
 
 class Listed(Struct, omit_defaults=True):

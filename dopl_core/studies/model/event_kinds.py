@@ -52,6 +52,7 @@ KINDS: dict[str, Kind] = {
     "flag_done": Kind(of_impression=True),
     "reason_asked": Kind(of_impression=True),
     "reasoned": Kind(body=bodies.Reasoned, of_impression=True),
+    "first_round_drawn": Kind(Progress.draw_first_round, bodies.FirstRoundDrawn),
     "duels_closed": Kind(body=bodies.DuelsClosed),
     "listed": Kind(body=bodies.Listed),
     "list_changed": Kind(Progress.change_list, bodies.ListChanged),

@@ -21,6 +21,7 @@ from dopl_core.studies.model.event_bodies import (
     Corrected,
     Empty,
     Erased,
+    FirstRoundDrawn,
     HistoryAdded,
     ListChanged,
     Observed,
@@ -40,6 +41,9 @@ class Watch:
 
     def planned(self, progress: "Progress", body: Planned) -> None:
         """A plan was made; `progress.config` is its configuration."""
+
+    def first_round(self, progress: "Progress", body: FirstRoundDrawn) -> None:
+        """The pairs of the first round were chosen anew."""
 
     def opened(self, progress: "Progress", epoch: Epoch) -> None:
         """An epoch begins, as it was recorded."""
@@ -123,6 +127,12 @@ class Progress:
         for name, sides in past_answers.duels(body.answers, self.config, self._past_records):
             who = self.annotators.setdefault(name, len(self.annotators))
             self._waiting.append(("duels", (sides, 1.0, 1, who)))
+
+    def draw_first_round(self, event: Event, body: FirstRoundDrawn) -> None:
+        """The pairs of the first round were chosen anew, with all changes so far."""
+        if self.planned_with is not None:
+            raise LogError("the first round was drawn after the first plan")
+        self._watch.first_round(self, body)
 
     def _change(self, change: Change) -> None:
         self.config = changed(self.config, [change])

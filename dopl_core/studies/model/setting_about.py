@@ -46,7 +46,7 @@ LIMITED_PAIRS = About(
     "cards",
     "Ask only what they may judge",
     "Ask only about pairs that one of the annotators above may judge. For teams where everybody "
-    "who answers is limited.",
+    "who answers is limited. Until the first answer, it holds for the first round at once.",
     world="observed",
 )
 REASON_EVERY = About(

@@ -1,6 +1,6 @@
 """Help lists: the people listed each week, the reasons at that time, and the outcomes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Literal
@@ -58,14 +58,8 @@ class Listed(ListEntry, frozen=True, kw_only=True):
     @property
     def known_effect(self) -> KnownEffect | None:
         """What was known of help in the person's state; None where the list has no counts."""
-        counts = (
-            self.seen_with_help,
-            self.better_with_help,
-            self.seen_without,
-            self.better_without,
-        )
-        known = [count for count in counts if count is not None]
-        return KnownEffect(*known) if len(known) == len(counts) else None
+        counts = [getattr(self, name) for name in KnownEffect._fields]
+        return None if None in counts else KnownEffect(*counts)
 
 
 @dataclass(frozen=True)
@@ -111,11 +105,13 @@ def reasons(
     epoch: Epoch,
     moves: Sequence[Epoch],
     visits: IntArray,
+    gone: Container[int] = (),
 ) -> list[ListEntry]:
     """The entries of a list, the most urgent first, places by lot last; then the next in line.
 
     There are half as many next in line as the budget, rounded up. Last come people who wait by lot.
     visits: [n, s, a, s'] all moves observed so far, also those after the learner's plan
+    gone: people who have left since the list was made, and are not next in line
     """
     chances = likely_states(epoch.states, moves, learner.present, learner.known_dynamics().mean)
     urgency = learner.standing(epoch.states, chances)
@@ -134,7 +130,7 @@ def reasons(
         }
         found.append((n, marks))
     line = in_line(config, learner, epoch, moves).tolist()
-    waiting = [n for n in line if n not in listed | off | out]
+    waiting = [n for n in line if n not in listed | off | out and n not in gone]
     found += [(n, {"equal": False, "reserve": True}) for n in waiting[: (config.budget + 1) // 2]]
     found += [(n, {"equal": False, "left_out": True}) for n in line if n in out]
     effects = known_effects(visits)
@@ -199,21 +195,28 @@ def _week_lists(
         people = _people(config, first.entries, changes, epoch)
         facts = _facts(config, epochs[: number - 1])
         shown = [structs.replace(one, facts=facts.get(one.id, {})) for one in people]
+        is_open = epoch.next_states is None
         yield WeekList(
             number,
             at,
             [one for one in shown if one.changed != "off" and not one.reserve | one.left_out],
-            epoch.next_states is not None,
+            not is_open,
             config.epoch_word,
             labels,
             config.noun,
             tuple(name for name in config.columns_on_list if any(name in p.facts for p in shown)),
-            [one for one in shown if one.reserve and not is_erased(one.id, one.label)],
+            [one for one in shown if one.reserve and not _is_gone(config, one, is_open)],
             [one for one in shown if one.changed == "off"],
             first.by_answers,
             first.empty,
             [one for one in shown if one.left_out],
         )
+
+
+def _is_gone(config: StudyConfig, one: Listed, is_open: bool) -> bool:
+    """Whether somebody next in line was erased, or has left while the list is open."""
+    has_left = not config.arms[config.arm_number(one.id)].present
+    return is_erased(one.id, one.label) or (is_open and has_left)
 
 
 def _people(
@@ -261,12 +264,25 @@ def _facts(config: StudyConfig, before: Sequence[Epoch]) -> dict[str, dict[str, 
 
 LIST_COLUMNS = (
     *("week", "id", "name", "group", "state", "by_lot", "why", "helped", "then"),
-    *("reserve", "changed", "because"),
+    *("reserve", "changed", "because", "waits"),
 )
 
 
+def list_columns(week: WeekList) -> tuple[str, ...]:
+    """The columns of a list for CSV: the facts that the owner wants on the list come last."""
+    return (*LIST_COLUMNS, *_further_facts(week))
+
+
+def _further_facts(week: WeekList) -> list[str]:
+    return [name for name in week.facts if name not in LIST_COLUMNS]
+
+
 def list_rows(week: WeekList) -> list[tuple[str | int | None, ...]]:
-    """The rows of a list for CSV; helped and then are empty until reported."""
+    """The rows of a list for CSV, as list_columns; helped and then are empty until reported.
+
+    People who wait by lot come last. Their reserve is empty, because readers of the file help the
+    rows with reserve 0, and those with reserve 1 next.
+    """
     return [
         (
             week.week,
@@ -278,11 +294,13 @@ def list_rows(week: WeekList) -> list[tuple[str | int | None, ...]]:
             why_listed(one, week),
             None if one.helped is None else int(one.helped),
             one.then,
-            int(one.reserve),
+            None if one.left_out else int(one.reserve),
             one.changed,
             one.because,
+            int(one.left_out),
+            *(one.facts.get(name, "") for name in _further_facts(week)),
         )
-        for one in week.everybody
+        for one in (*week.everybody, *week.left_out)
     ]
 
 
@@ -346,7 +364,7 @@ def _why(one: Listed, known: KnownEffect | None) -> str:
         return tied if one.equal else _("Among the worst off.")
     if one.equal:
         return _("Tied with people off the list; chosen at random.")
-    if known is not None and known.in_favour:
+    if known is not None and (known.in_favour or known.fewer_worse):
         return ""
     return _("The effect of help is not known yet; listed to find out.")
 

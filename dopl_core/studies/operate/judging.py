@@ -1,27 +1,25 @@
 """Who judges whom: the owner's limits, comparisons that nobody may judge, groups out of touch."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
-from dopl_core.studies.collect.due import open_duels, who_answered
+from dopl_core.studies.collect.due import open_duels, unjudged, who_comes
 from dopl_core.studies.collect.limits import (
     Permission,
-    check_limits,
     limit_of,
     permission,
     reported_now,
 )
 from dopl_core.studies.model import past_answers
 from dopl_core.studies.model.annotator_limits import NEVER, Limit, write_limits
-from dopl_core.studies.model.config_changes import setting
 from dopl_core.studies.model.event_kinds import body_of
 from dopl_core.studies.model.judged_people import group_of
-from dopl_core.studies.model.names import ERASED_ANNOTATOR, check_person, looks_like
+from dopl_core.studies.model.names import check_person, looks_like
 from dopl_core.studies.model.outcomes import CREDIT, LEARNT
-from dopl_core.studies.operate.roster_changes import append_changes
+from dopl_core.studies.operate.roster_changes import write_settings
 from dopl_core.studies.replay.learner_from_log import excluded
 from dopl_core.studies.store import tables
 from dopl_core.studies.store.database import Store
@@ -31,9 +29,7 @@ from dopl_core.studies.store.transaction import write_study
 _MOST_VALUES = 50  # of a column by which people can be chosen on a page
 _SOME_ANSWERS = 10  # from which groups that no answer connects are told, if somebody may judge both
 
-_a, _i, _d, _v = (
-    table.c for table in (tables.annotators, tables.impressions, tables.duels, tables.invites)
-)
+_i, _d = tables.impressions.c, tables.duels.c
 
 
 @dataclass(frozen=True)
@@ -42,24 +38,29 @@ class Judge:
 
     limit: None if they judge everybody;  people: how many of those who are present
     comes: they have a valid link or have answered
+    lacking: open comparisons that they may judge and nobody who comes may; 0 if they come
     """
 
     name: str
     limit: Limit | None
     people: int
     comes: bool
+    lacking: int = 0
 
 
 @dataclass(frozen=True)
 class Apart:
     """Parts of the groups of a column that no answer connects.
 
-    parts: the groups in each;  able: who may judge people of several parts
+    parts: the groups in each
+    able: who may judge people of several parts, if that connects all
+    uninvited: who may judge people of several parts, but does not come
     """
 
     column: str
     parts: tuple[tuple[str, ...], ...]
     able: tuple[str, ...]
+    uninvited: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class Judging:
 
     judges: those who come, then those who are only named in the limits
     people: how many are present;  columns: those by which people can be chosen -> their values
-    open_duels: comparisons of the round that ask for answers;  unjudged: those nobody may judge
+    open_duels: comparisons of the round that ask for answers
+    unjudged: those that nobody who comes may judge;  unnamed: those that nobody else may, either
     apart: only where the owner limits somebody by a column
     limited_pairs: from the next list on, only pairs that a limited annotator may judge are asked
     """
@@ -78,6 +80,7 @@ class Judging:
     columns: Mapping[str, tuple[str, ...]]
     open_duels: int = 0
     unjudged: int = 0
+    unnamed: int = 0
     apart: tuple[Apart, ...] = field(default=())
     limited_pairs: bool = False
 
@@ -98,15 +101,16 @@ def limit_annotator(
     with write_study(store, study) as tx:
         before = tx.next_config.limits
         limits = {k: v for k, v in before.items() if looks_like(k) != looks_like(name)}
-        text = write_limits(limits | {name: limit})
-        append_changes(tx, setting(tx.next_config, {"annotator_limits": text}))
-        check_limits(tx.next_config, reported_now(tx))
+        write_settings(tx, {"annotator_limits": write_limits(limits | {name: limit})})
 
 
 def limit_pairs(store: Store, study: str, limited: bool) -> None:
-    """Ask only pairs that a limited annotator may judge, or any; from the next list on."""
+    """Ask only pairs that a limited annotator may judge, or any; from the next list on.
+
+    The pairs of a first round are chosen anew as long as nobody has answered.
+    """
     with write_study(store, study) as tx:
-        append_changes(tx, setting(tx.next_config, {"limited_pairs": limited}))
+        write_settings(tx, {"limited_pairs": limited})
 
 
 def judging(store: Store, study: str) -> Judging:
@@ -114,39 +118,27 @@ def judging(store: Store, study: str) -> Judging:
     with read_study(store, study) as reader:
         config = reader.next_config
         here = [number for number, arm in enumerate(config.arms) if arm.present]
-        comes = _who_comes(reader)
+        comes = who_comes(reader)
         known = {looks_like(name) for name in comes}
         named = [name for name in config.limits if looks_like(name) not in known]
-        seen = {name: permission(reader, name) for name in [*comes, *named]}
+        seen = comes | {name: permission(reader, name) for name in named}
+        lacking = unjudged(reader, comes) if config.limits else []
         judges = tuple(
             Judge(
                 name,
                 limit_of(config, name),
                 len(here) if limited is None else sum(map(limited.shows, here)),
                 name in comes,
+                0 if limited is None or name in comes else sum(map(limited.judges, lacking)),
             )
             for name, limited in seen.items()
         )
         found = Judging(judges, len(here), _columns(reader))
         if not config.limits:
             return found
-        coming = {name: seen[name] for name in comes}
-        counts = _unjudged(reader, coming)
-        apart = _apart(reader, here, coming)
+        counts = len(open_duels(reader)), len(lacking), len(unjudged(reader, seen))
+        apart = _apart(reader, here, seen, comes)
     return Judging(judges, found.people, found.columns, *counts, apart, config.limited_pairs)
-
-
-def _who_comes(reader: StudyReader) -> list[str]:
-    """Names of valid links, and of people who have answered and whose link was not revoked."""
-    run = reader.connection.execute
-    links = sa.select(_v.annotator, _v.revoked_at).where(_v.study == reader.id, _v.opens == "duels")
-    all_links = run(links.order_by(_v.made_at, _v.annotator)).all()
-    valid = [one.annotator for one in all_links if one.revoked_at is None]
-    revoked = {one.annotator for one in all_links} - set(valid)
-    came = sa.select(_a.name).where(_a.study == reader.id, _a.link.is_(None), _a.answers > 0)
-    others = run(came.order_by(_a.joined_at, _a.name)).scalars()
-    more = [n for n in others if n not in revoked and not n.startswith(ERASED_ANNOTATOR)]
-    return list(dict.fromkeys([*valid, *more]))
 
 
 def _columns(reader: StudyReader) -> dict[str, tuple[str, ...]]:
@@ -162,26 +154,19 @@ def _columns(reader: StudyReader) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _unjudged(reader: StudyReader, judges: Mapping[str, Permission | None]) -> tuple[int, int]:
-    """How many duels of the round ask for answers, and how many of these nobody may judge."""
-    duels, answered = open_duels(reader), who_answered(reader)
-    unjudged = sum(
-        not any(
-            (limited is None or limited.judges(duel)) and (duel.duel, name) not in answered
-            for name, limited in judges.items()
-        )
-        for duel, _ in duels
-    )
-    return len(duels), unjudged
-
-
 # --- groups that no answer connects
 
 
 def _apart(
-    reader: StudyReader, here: list[int], judges: Mapping[str, Permission | None]
+    reader: StudyReader,
+    here: list[int],
+    judges: Mapping[str, Permission | None],
+    comes: Container[str],
 ) -> tuple[Apart, ...]:
-    """For each column by which somebody is limited, the groups that no answer connects."""
+    """For each column by which somebody is limited, the groups that no answer connects.
+
+    judges: everybody whom the owner named;  comes: those of them who come
+    """
     config, reported = reader.next_config, reported_now(reader)
     pairs = _answered_pairs(reader)
     found = []
@@ -194,11 +179,13 @@ def _apart(
             name: sorted({group[n] for n in here if limited is None or limited.shows(n)})
             for name, limited in judges.items()
         }
-        able = [name for name, some in seen.items() if len({part_of[one] for one in some}) > 1]
+        wide = [name for name, some in seen.items() if len({part_of[one] for one in some}) > 1]
+        able = [name for name in wide if name in comes]
         within_reach = [(one[0], other) for name in able for one in [seen[name]] for other in one]
         possible = _parts(groups, [*((p[0], g) for p in parts for g in p), *within_reach])
         if len(parts) > 1 and (len(possible) > 1 or pairs.total() >= _SOME_ANSWERS):
-            found.append(Apart(column, parts, tuple(able) if len(possible) == 1 else ()))
+            uninvited = tuple(name for name in wide if name not in comes)
+            found.append(Apart(column, parts, tuple(able) if len(possible) == 1 else (), uninvited))
     return tuple(found)
 
 

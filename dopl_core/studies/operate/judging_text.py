@@ -1,12 +1,13 @@
 """Sentences about who judges whom, for the pages of those who run a study."""
 
 from dopl_core.studies.model.annotator_limits import Limit
-from dopl_core.studies.model.plurals import plural
+from dopl_core.studies.model.plurals import count, plural
 from dopl_core.studies.operate.judging import Apart, Judge, Judging
 
 _MOST_NAMES = 8  # in a sentence
 _REMEDY = (
-    " Choose “Ask only what they may judge” on Invite, and there are none from the next list on."
+    " Choose “Ask only what they may judge” on Invite, and there are none from the next list on, "
+    "or at once if nobody has answered yet."
 )
 
 
@@ -14,7 +15,7 @@ def judge_text(judge: Judge, judging: Judging, noun: str) -> str:
     """Whom somebody judges: Ann: ward North or South, never p-17. 12 of 45 patients."""
     people = f"{judge.people} of {judging.people} {plural(noun)}"
     whom = "everybody" if judge.limit is None else f"{limit_text(judge.limit)}. {people}"
-    return f"{judge.name}: {whom}." + ("" if judge.comes else " No link yet.")
+    return f"{judge.name}: {whom}." + ("" if judge.comes else " No link.")
 
 
 def limit_text(limit: Limit) -> str:
@@ -27,18 +28,34 @@ def limit_text(limit: Limit) -> str:
 def judging_warnings(judging: Judging, noun: str) -> list[str]:
     """What the limits leave without answers, each with what to do about it."""
     found = [
-        f"{judge.name} may judge {judge.people} {noun if judge.people == 1 else plural(noun)}, so "
+        f"{judge.name} may judge {count(judge.people, noun)}, so "
         "we ask them nothing. Let them judge at least two."
         for judge in judging.judges
         if judge.comes and judge.people < 2
     ]
     if judging.unjudged:
-        found.append(
-            f"Nobody may judge {judging.unjudged} of the {judging.open_duels} open comparisons. "
-            "Let somebody judge more people, or do not wait for these answers."
-            + ("" if judging.limited_pairs else _REMEDY)
-        )
+        found.append(_unjudged(judging))
     return found + [_apart(one) for one in judging.apart]
+
+
+def _unjudged(judging: Judging) -> str:
+    """Comparisons that nobody who comes may judge: whom to invite, and what else to do."""
+    invite = "".join(
+        f" {judge.name} may judge {judge.lacking} of them but has no link: invite {judge.name}."
+        for judge in judging.judges
+        if judge.lacking
+    )
+    told = (
+        f"Nobody {'with a link ' if invite else ''}may judge {judging.unjudged} of the "
+        f"{judging.open_duels} open comparisons.{invite}"
+    )
+    if not judging.unnamed:
+        return told
+    rest = f" Nobody else may judge the other {judging.unnamed}." if invite else ""
+    return (
+        f"{told}{rest} Let somebody judge more people, or do not wait for these answers."
+        f"{'' if judging.limited_pairs else _REMEDY}"
+    )
 
 
 def _apart(one: Apart) -> str:
@@ -49,6 +66,9 @@ def _apart(one: Apart) -> str:
     )
     if one.able:
         return f"{told}Ask {_names(one.able, 'or')} for answers about both."
+    if one.uninvited:
+        who = _names(one.uninvited, "or")
+        return f"{told}Invite {who}: they may judge people of several of these groups."
     return f"{told}Let somebody judge people of all these groups."
 
 

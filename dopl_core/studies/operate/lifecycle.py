@@ -157,7 +157,8 @@ class Study:
 
     status: running, paused or closed;  episode, epoch: plan number, and epochs known to be over
     asked, given: ratings that the present round asks for, and has
-    answers: answers that count, in all;  waits_for: annotators, owner, plan, or nobody
+    answers: answers that count, in all
+    waits_for: annotators, owner, plan or nobody; real people's lists wait for the first round only
     step: how far a plan is that takes a while: moves, strengths or plan, else ""
     """
 
@@ -302,7 +303,8 @@ def _waits_for(reader: StudyReader) -> str:
         return "nobody"
     if reader.plan_due:
         return "plan"
-    return "annotators" if reader.row.given < reader.row.asked else "owner"
+    has_list = reader.config.world == "observed" and reader.row.episode > 0
+    return "owner" if has_list or reader.row.given == reader.row.asked else "annotators"
 
 
 def _slug(title: str) -> str:

@@ -8,7 +8,7 @@ from dopl_core.studies.model.corrections import own_list
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.event_bodies import ListChanged
 from dopl_core.studies.model.log_values import Epoch, OwnList
-from dopl_core.studies.model.names import check_text, is_erased
+from dopl_core.studies.model.names import check_text
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.operate.help_lists import reasons
 from dopl_core.studies.replay import learner_from_log
@@ -38,7 +38,7 @@ def change_list(
         _check_open(tx, week)
         reason = _reason(because)
         removed, added = (_numbers(tx.config, ids) for ids in (remove, add))
-        _check_people(tx.config, tx.epochs[-1], removed, added)
+        _check_people(tx.next_config, tx.epochs[-1], removed, added)
         if not _append(tx, remove, add, reason):
             raise StudyError(
                 f"the list has {len(tx.epochs[-1].arms)} places, and all are yours or drawn at "
@@ -62,15 +62,14 @@ def _append(tx: StudyTransaction, remove: Sequence[str], add: Sequence[str], bec
     removed, added = (_numbers(tx.config, ids) for ids in (remove, add))
     learner = learner_from_log.learner_now(tx)
     line = in_line(tx.config, learner, epoch, before)
-    people = tx.next_config.arms
-    line = line[[not is_erased(people[n].id, people[n].label) for n in line.tolist()]]
-    arms = changed_arms(epoch, line, set(removed), set(added))
+    gone = set(np.flatnonzero(~tx.next_config.present).tolist())
+    arms = changed_arms(epoch, line, set(removed), set(added), gone)
     if not 0 < len(arms) <= len(epoch.arms):
         return False
     body = ListChanged(tx.week, list(remove), list(add), because, [])
     own = own_list(epoch, body, tx.config)
     after = epoch.with_own(OwnList(arms, own.on, own.off))
-    body.entries = reasons(tx.config, learner, after, before, learner.visits)
+    body.entries = reasons(tx.config, learner, after, before, learner.visits, gone)
     tx.append("list_changed", body)
     return True
 

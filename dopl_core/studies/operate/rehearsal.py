@@ -223,7 +223,8 @@ class _Crew:
     def _report(self, rng: np.random.Generator) -> bool:
         """Report simulated moves; help makes a better state more likely."""
         with self.lock:
-            if lifecycle.get_study(self.store, self.study).waits_for != "owner":
+            now = lifecycle.get_study(self.store, self.study)
+            if now.waits_for != "owner" or now.given < now.asked:
                 return False
             helped = {row.arm for row in present.epoch_list(self.store, self.study)}
             labels = [state.label for state in self.config.states]

@@ -8,6 +8,7 @@ from dopl_core.studies.model.config_changes import Change, changed, joining, lea
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.names import ERASED_ANNOTATOR
 from dopl_core.studies.model.study_config import Arm
+from dopl_core.studies.operate.first_round import draw_anew
 from dopl_core.studies.operate.planning import withdraw
 from dopl_core.studies.replay import learner_from_log
 from dopl_core.studies.store import log_reader, queries, tables
@@ -63,10 +64,17 @@ def withdraw_people(tx: StudyTransaction, ids: Iterable[str]) -> None:
 def change_settings(store: Store, study: str, **settings: Any) -> None:
     """Change settings of a study (model/settings.py); they hold from the next list on."""
     with write_study(store, study) as tx:
-        append_changes(tx, setting(tx.next_config, settings))
-        if "annotator_limits" in settings:
-            check_limits(tx.next_config, reported_now(tx))
+        write_settings(tx, settings)
         tx.row.title = str(settings.get("title", tx.row.title))
+
+
+def write_settings(tx: StudyTransaction, settings: dict[str, Any]) -> None:
+    """Append a change of settings, and choose the pairs of the first round anew where it must."""
+    before = tx.next_config
+    append_changes(tx, setting(before, settings))
+    if "annotator_limits" in settings:
+        check_limits(tx.next_config, reported_now(tx))
+    draw_anew(tx, before)
 
 
 def append_changes(tx: StudyTransaction, *changes: Change) -> None:

@@ -1,6 +1,6 @@
 """What one plan leads to, without a database: its epochs, their duels, and its value."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -144,12 +144,18 @@ def places_by_answers(
     return len(np.setdiff1d(np.setdiff1d(epoch.arms, epoch.by_lot), without))
 
 
-def change_list(epoch: Epoch, line: IntArray, removed: set[int], added: set[int]) -> IntArray:
+def change_list(
+    epoch: Epoch,
+    line: IntArray,
+    removed: set[int],
+    added: set[int],
+    gone: Container[int] = (),
+) -> IntArray:
     """The list of an epoch after its owner took arms off and put arms on, in order.
 
     The next in line fill the places that become free, except those who wait by lot. Where more are
     put on, the least urgent make room, except those whom the owner put on and those drawn by lot.
-    line: as `in_line` gives it
+    line: as `in_line` gives it;  gone: arms that have left since the list was made
     """
     on, off = (set(), set()) if epoch.own is None else _sets(epoch.own.on, epoch.own.off)
     [drawn] = _sets(epoch.by_lot)
@@ -158,7 +164,8 @@ def change_list(epoch: Epoch, line: IntArray, removed: set[int], added: set[int]
         if len(listed) > len(epoch.arms) and arm in listed - on - added - drawn:
             listed.remove(arm)
     for arm in line.tolist():
-        if len(listed) < len(epoch.arms) and arm not in listed | off | removed | drawn:
+        stays_off = arm in listed | off | removed | drawn or arm in gone
+        if len(listed) < len(epoch.arms) and not stays_off:
             listed.add(arm)
     return np.array(sorted(listed), dtype=np.int64)
 

@@ -20,6 +20,7 @@ from dopl_core.studies.model.errors import ReplayError
 from dopl_core.studies.model.event_bodies import (
     NAMES_REMOVED,
     Computed,
+    FirstRoundDrawn,
     ListChanged,
     Observed,
     Planned,
@@ -109,6 +110,13 @@ class _Recompute(Watch):
         if kept and first and first.kind == "made" and is_present(body_of(first)):
             self.asked[0, 0] = first_round_duels(log.config)
 
+    def first_round(self, progress: Progress, body: FirstRoundDrawn) -> None:
+        before = self.asked.pop((0, 0), None)
+        kept = not self.erased and not (progress.config.limited_pairs and self.limits_erased)
+        if before is not None and kept and is_present(body):
+            drawn = first_round_duels(progress.config)
+            self.asked[0, 0] = np.concatenate([before[: body.first_duel], drawn])
+
     def planned(self, progress: Progress, body: Planned) -> None:
         number = progress.learner.episode + 1
         if number > len(self.log.plans):
@@ -185,7 +193,10 @@ class _Recompute(Watch):
             raise ReplayError(f"{epoch}: not as many places are drawn at random as there should be")
 
     def list_changed(self, progress: Progress, epoch: Epoch, body: ListChanged) -> None:
-        """Whom the owner named is as it should be; who moves up is computed where lists are."""
+        """Whom the owner named is as it should be; who moves up is computed where lists are.
+
+        In older versions people who had left since could move up.
+        """
         before, config = progress.epochs[-1], progress.planned_with or progress.config
         removed, added = ({config.arm_number(i) for i in ids} for ids in (body.removed, body.added))
         listed, after = set(before.listed.tolist()), set(epoch.listed.tolist())
@@ -194,7 +205,9 @@ class _Recompute(Watch):
             raise ReplayError(f"{epoch}: the owner's change does not fit the list")
         if self.exact:
             line = in_line(config, progress.learner, before, progress.epochs[:-1])
-            if not np.array_equal(change_list(before, line, removed, added), epoch.listed):
+            gone = np.flatnonzero(~progress.config.present).tolist()
+            lists = [change_list(before, line, removed, added, out) for out in (gone, [])]
+            if not any(np.array_equal(some, epoch.listed) for some in lists):
                 raise ReplayError(f"{epoch}: other people move up than those recorded")
 
     def reported(self, progress: Progress, epoch: Epoch, body: Observed) -> None:

@@ -237,10 +237,12 @@ def test_too_few_random_places_are_not_compared():
     assert "No places have been chosen at random yet" in all_sentences(none)
 
 
-def test_advice_says_when_to_stop_answering():
-    assert "people can stop answering" in assessment_text.advice(PROVEN)[-1]
-    some = assessment_text.advice(replace(PROVEN, places_changed=1.2))
-    assert "would change about 1 of the 1 place:" in some[-1]
+def test_advice_says_how_many_places_more_answers_would_change():
+    """Whether to go on asking is said beside the reliability, and nowhere else."""
+    none = "40 more answers would change almost none of the 1 place not chosen at random."
+    assert assessment_text.advice(PROVEN)[-1] == none
+    some = assessment_text.advice(replace(PROVEN, places_changed=1.2, places=PROVEN.places[:1]))
+    assert some[-1] == "40 more answers would change about 1 of the 1 place."
     unknown = replace(PROVEN, places_changed=None, answers_changed=None)
     assert assessment_text.advice(unknown) == []
 
@@ -248,10 +250,10 @@ def test_advice_says_when_to_stop_answering():
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ((3, 8, True), "Your answers changed 3 of the 8 places on the list, compared with"),
-        ((0, 8, False), "Your answers changed none of the 8 places on the list"),
-        ((1, 1, True), "Your answers changed the one place on the list"),
-        ((0, 1, False), "Your answers did not change the one place on the list"),
+        ((3, 8, True), "All your answers changed 3 of the 8 places on the list, compared with"),
+        ((0, 8, False), "All your answers changed none of the 8 places on the list"),
+        ((1, 1, True), "All your answers changed the one place on the list"),
+        ((0, 1, False), "All your answers did not change the one place on the list"),
     ],
 )
 def test_advice_says_what_answers_changed(changed, text):
@@ -259,6 +261,17 @@ def test_advice_says_what_answers_changed(changed, text):
     assert said.startswith(text)
     little = "People in one state differ little: your order of states says nearly everything."
     assert (little in said) is not changed[2]
+
+
+def test_places_that_the_order_of_states_says_nothing_about_are_not_counted():
+    said = assessment_text.answers_text(AnswersChanged(1, 9, True), listed=10)
+    assert said.startswith("All your answers changed 1 of 9 places on the list, compared with")
+    assert "at random, or with an unknown state, are not counted" in said
+
+
+def test_no_week_needs_a_probability_of_100_percent():
+    early = assessment_text.headline(replace(UNPROVEN, weeks=8))[1]
+    assert "a claim needs a probability of 99.97 %" in early
 
 
 def test_the_list_is_weighed_against_worst_first():
@@ -279,6 +292,14 @@ def test_the_list_is_weighed_against_worst_first():
         assert f"do {text} than {worst}:" in assessment_text.forecast_finding(known).note
 
 
+def test_the_interval_of_a_number_of_people_is_from_0_to_all():
+    coming = PROVEN.forecast
+    assert coming is not None
+    wide = coming._replace(no_help=Estimate(1.0, -0.04, 9.0, 1.0))
+    data = assessment_text.forecast_finding(replace(PROVEN, forecast=wide)).data
+    assert data[["low", "high"]].iloc[-1].tolist() == [0, 4]
+
+
 def test_only_people_chosen_by_the_plan_count_as_belonging():
     one = "The person chosen for the list belongs there with 90 % probability"
     assert assessment_text.places_finding(PROVEN).title == one
@@ -293,15 +314,20 @@ def test_only_people_chosen_by_the_plan_count_as_belonging():
 
 
 def test_an_assessment_is_reproducible_and_survives_unknown_states_and_leavers(
-    store: Store,
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(assessment, "_draw_count", lambda visits: 100)  # faster
     config = clinic(horizon=1, confidence="calibrated", budget=3, by_lot=1, answers=4)
     study = studies.create_study(store, config)
     assert assessment.assess(store, study).weeks == 0
-    for _ in range(3):
+    for week in range(3):
         states = dict.fromkeys(studies.present_states(store, study), "Low") | {"p1": None}
         studies.observe(store, study, states)
         studies.advance(store, study)
+        if week == 1:
+            assert assessment_text.advice(assessment.assess(store, study)) == []  # no answer yet
+            ask = studies.next_duel(store, study, "Ann")
+            studies.answer(store, ask.impression, "left", response_ms=900, too_fast_ms=0)
     studies.leave(store, study, ["p4"])
     found, again = assessment.assess(store, study), assessment.assess(store, study)
     assert found.weeks == 3
@@ -313,6 +339,7 @@ def test_an_assessment_is_reproducible_and_survives_unknown_states_and_leavers(
         again.forecast,
         again.places_changed,
     )
+    assert found.places_changed is not None
     assert "Too early" in all_sentences(found)
     paper = studies.create_study(store, clinic(horizon=1))
     assert assessment.assess(store, paper).forecast is None

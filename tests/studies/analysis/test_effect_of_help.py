@@ -11,6 +11,7 @@ from dopl_core.learning.reported_weeks import ReportedWeeks, better_off
 from dopl_core.studies.analysis import effect_of_help, forecast
 from dopl_core.studies.analysis.effect_of_help import Slope
 from dopl_core.studies.model.log_values import Epoch, reported_weeks
+from dopl_core.studies.operate.known_effects import KnownEffect
 
 UNKNOWN = -1
 
@@ -151,7 +152,7 @@ def test_the_effect_by_state_weighs_arms_by_their_visits_helped_or_not():
     visits[0, 0, 0, 1], visits[0, 0, 1, 0], visits[1, 0, 1, 1] = 1, 2, 9
     gains = np.tile([[0.0], [0.4]], (10, 1, 2))
     worse, better = effect_of_help.effect_by_state(gains, visits)
-    assert worse.known == (11, 9, 1, 1)
+    assert worse.known == KnownEffect(11, 9, 1, 1)
     assert worse.estimate.mean == pytest.approx(0.4 * 9 / 12)
     assert not better.estimate.known
 
@@ -161,8 +162,8 @@ def test_a_state_that_was_not_seen_both_ways_has_counts_and_no_estimate():
     visits[:, 0, 1, 1] = 4  # from the worse state, with help, to the better one
     gains = np.full((10, 2, 2), 0.5)
     worse, better = effect_of_help.effect_by_state(gains, visits)
-    assert worse.known == (8, 8, 0, 0)
-    assert better.known == (0, 0, 0, 0)
+    assert worse.known == KnownEffect(8, 8, 0, 0)
+    assert better.known == KnownEffect(0, 0, 0, 0)
     assert not worse.estimate.known
     assert not better.estimate.known
 

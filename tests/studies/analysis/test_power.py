@@ -156,6 +156,9 @@ def test_advice_names_the_design_and_its_power() -> None:
     assert "of at most 30 weeks" in power_text.advice([DESIGN], config, 0.2, weeks=30)
     none = power_text.advice([DESIGN._replace(power=0.4)], config, 0.2)
     assert none.startswith("No design here has a power of 80 %. The best one has 40 %")
+    wide = DESIGN._replace(low=0.7, high=0.9)
+    doubt = "This is uncertain: a power of 84 % has a 90 % interval of 70 to 90 %."
+    assert doubt in power_text.caveat([wide], records=True)
     assert power_text.rows([DESIGN], 4) == [("2 of 4", "84 %")]
     assert power_text.columns([DESIGN], "month") == ["Places at random", "26 months"]
 

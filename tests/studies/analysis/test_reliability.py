@@ -77,6 +77,8 @@ def test_nobody_is_told_to_go_on_where_more_answers_bring_nothing() -> None:
 def test_annotators_who_do_not_fit_are_named_with_their_infit() -> None:
     fits = "Every annotator's answers fit those of the others (infit 1.00 to 1.10)."
     assert fits in reliability_text.finding(ENOUGH).note
+    alike = reliability_text.fit_text(replace(GOOD, infit=dict.fromkeys("AB", Measure(1.0))))
+    assert alike == ["Every annotator's answers fit those of the others (infit 1.00)."]
     bad = BOTH | {"Cem": Measure(1.5, 1.2, 1.8), "Dan": Measure(1.4, 0.9, 1.9)}
     assert reliability_text.fit_text(replace(GOOD, infit=bad)) == [
         "Cem's answers do not fit those of the others: infit 1.50 (95 % interval 1.20 to 1.80); "
@@ -95,7 +97,7 @@ def test_the_text_says_what_more_answers_would_bring_and_change() -> None:
     text = reliability_text.finding(ENOUGH)
     assert "reliability is 0.90 (95 % interval 0.85 to 0.94)" in text.note
     assert "about 0.91 with 50 more answers and 0.93 with 200 more answers" in text.note
-    changes = "50 more would change about 0, and 200 more would change about 1."
+    changes = "almost none with 50 more answers and about 1 with 200 more answers would change."
     assert f"Of the 8 places on the list, {changes}" in text.note
     none = reliability_text.places_text(replace(ENOUGH, changed={50: 0.0, 200: 0.4}))
     assert none == ["200 more answers would change none of the 8 places on the list."]

@@ -33,9 +33,11 @@ def test_a_rule_costs_a_share_of_the_gain_and_moves_places(sqlite_store: Store) 
 def test_the_cost_is_a_sentence() -> None:
     cost = sharing_cost.Estimate(0.031, 0.012, 0.049, 1.0)
     found = sharing_cost.SharingCost("ward", ("A",), [2], np.ones(1), np.ones(1), cost)
-    assert sharing_cost.cost_text(found) == (
-        "Sharing places by ward costs 3 % (90 % interval 1 to 5 %) of what the list gains."
+    assert sharing_cost.cost_text(found, seen=True) == (
+        "Sharing places by ward costs 3 % (90 % interval 1 to 5 %) of what the list is expected to "
+        "gain."
     )
+    assert "%" not in sharing_cost.cost_text(found, seen=False)
 
 
 def test_a_study_without_the_rule_has_no_cost(sqlite_store: Store) -> None:

@@ -3,6 +3,7 @@
 import random
 from contextlib import suppress
 
+import pandas as pd
 import pytest
 from playing import Clock, check_replay
 
@@ -61,7 +62,10 @@ def test_a_limited_annotator_judges_the_people_of_their_groups_only(store: Store
     assert told.answers == len(asked)
     rest = studies.next_duel(store, study, "Ann")
     assert isinstance(rest, Waiting)
-    assert (rest.reason, rest.plan_due) == ("limits", False)
+    assert (rest.reason, rest.plan_due) == ("unjudged", False)  # there are no colleagues yet
+    access.invite(store, study, "Bo")
+    assert isinstance(rest := studies.next_duel(store, study, "Ann"), Waiting)
+    assert rest.reason == "limits"
     others = answer_all(store, study, "Bo")
     assert len(asked) + len(others) == studies.get_study(store, study).asked
     assert isinstance(last := studies.next_duel(store, study, "Ann"), Waiting)
@@ -79,20 +83,34 @@ def test_names_that_look_alike_and_participants_of_a_link_are_limited(
 
 
 def test_a_limit_holds_at_once_and_the_answer_on_the_screen_still_counts(store: Store) -> None:
-    study = made(store)
-    answer(store, crossing(store, study))
+    study = made(store, reason_every=1)
+    answer(store, first := crossing(store, study))
+    studies.give_reason(store, first.impression, "Ann", text="p1 walks again")
     on_screen = crossing(store, study)
     studies.limit_annotator(store, study, "Ann", {"unit": ["North"]})
     again = studies.next_duel(store, study, "Ann")  # the page is loaded again
     assert not isinstance(again, Ask) or pair(again) <= NORTH
     assert answer(store, on_screen).status == "late"
     assert all(pair(one) <= NORTH for one in studies.own_answers(store, study, "Ann"))
+    file = studies.answers(store, study, "Ann")
+    assert people_in(file) <= NORTH
+    kept = file[file.left_arm.isna()]
+    assert set(kept.outcome) == {"left"}  # that they answered, and when, stays theirs to see
+    assert kept[["left_state", "right_state", "loser_arm", "reason"]].isna().all(axis=None)
+    assert len(file) == len(studies.answers(store, study))
+    assert people_in(studies.answers(store, study)) - NORTH
     assert studies.change(store, on_screen.impression, "Ann", "right") is False
     assert studies.undo(store, study, "Ann") is None
     studies.limit_annotator(store, study, "Ann", {})
     assert studies.own_answers(store, study, "Ann")[0].impression == on_screen.impression
     assert studies.change(store, on_screen.impression, "Ann", "right")
     check_replay(store, study)
+
+
+def people_in(file: pd.DataFrame) -> set[str]:
+    """The ids in a file of answers."""
+    sides = ["left_arm", "right_arm", "winner_arm", "loser_arm"]
+    return set(file[sides].stack().dropna())
 
 
 def crossing(store: Store, study: str) -> Ask:
@@ -191,6 +209,7 @@ def test_no_way_leads_to_a_kept_card(sqlite_store: Store, clock: Clock, seed: in
         if click % 4 == 0:
             assert all(pair(one) <= allowed for one in studies.own_answers(store, study, name))
             assert photo_addresses(store, study, name, WARDS).keys() <= allowed
+            assert people_in(studies.answers(store, study, name)) <= allowed
         if click % 40 == 39:
             studies.close_duels(store, study)
             if not studies.advance(store, study):

@@ -122,7 +122,7 @@ def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -
     assert left["answered_at"].startswith("2026-")
     assert left["answered_at"].endswith("Z")
     assert {row["outcome"] for row in rows} >= {"left", "right", "skip", "undone"}
-    assert json.loads(members["study.json"])["schema"] == 6
+    assert json.loads(members["study.json"])["schema"] == 7
 
 
 def test_no_cell_would_run_as_a_formula(sqlite_store: Store, clock: Clock) -> None:

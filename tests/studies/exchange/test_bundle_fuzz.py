@@ -66,6 +66,8 @@ def eventful(store: Store, clock: Clock) -> str:
     study = studies.create_study(store, config, protocol=trial(config))
     studies.add_history(store, study, studies.read_history(PAST, config))
     studies.add_answers(store, study, ANSWERS)
+    studies.change_settings(store, study, limited_pairs=True, annotator_limits="[Cy]\nnever = p5")
+    studies.change_settings(store, study, limited_pairs=False, annotator_limits="")
     studies.skip_practice(store, study, "Ann")
     play(store, study, 6, clock=clock, undo=0.4)
     held = studies.next_duel(store, study, "Ann")

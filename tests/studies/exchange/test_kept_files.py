@@ -13,6 +13,8 @@ The database has an owner's key and session, and links.
 
 maths7_clinic.zip, maths8_clinic.zip: ordered states, columns and places by lot, with plans of
     versions 7 and 8 of the maths; a first sitting, a report that was undone, one that was corrected
+schema14.db, bundle6_events.zip: a study with one of every event, a protocol among them; its plans
+    are of version 9 of the maths. The database is a copy without a write-ahead log
 """
 
 import io
@@ -40,7 +42,7 @@ def check_how(how: str) -> None:
     assert "replay follows the record" in how
 
 
-@pytest.mark.parametrize(("version", "count"), [("0010", 3)])
+@pytest.mark.parametrize(("version", "count"), [("0010", 3), ("0014", 1)])
 def test_a_database_of_every_version_opens_goes_on_and_replays(
     tmp_path: Path, clock: Clock, version: str, count: int
 ) -> None:
@@ -54,7 +56,7 @@ def test_a_database_of_every_version_opens_goes_on_and_replays(
     clock.wait(10**6)
     for study in found:
         before = studies.load_learner(store, study.id)
-        check_replay(store, study.id, check_how)
+        check_replay(store, study.id, *([check_how] if version == "0010" else []))
         labels = [state.label for state in study.config.states]
         assert play(store, study.id, 30, clock=clock, states=labels) > 10
         assert check_replay(store, study.id).counts.total() > before.counts.total()
@@ -96,19 +98,22 @@ def test_a_bundle_of_every_version_is_imported_replays_and_goes_on(
     assert play(store, study, 20, clock=clock, states=labels) > 5
     now = studies.export_bundle(store, study)
     about = json.loads(files(now)["study.json"])
-    assert about["schema"] == 6
+    assert about["schema"] == 7
     assert blobs.digest(studies.replay_bundle(now).state()) == digest(store, study)
 
 
-@pytest.mark.parametrize("maths", [7, 8])
+@pytest.mark.parametrize(
+    ("maths", "kept"),
+    [(7, "maths7_clinic.zip"), (8, "maths8_clinic.zip"), (9, "bundle6_events.zip")],
+)
 def test_a_study_planned_with_this_version_of_the_maths_is_imported_replays_and_goes_on(
-    sqlite_store: Store, clock: Clock, maths: int
+    sqlite_store: Store, clock: Clock, maths: int, kept: str
 ) -> None:
-    kept = KEPT / f"maths{maths}_clinic.zip"
-    log = bundle.read(kept)
+    file = KEPT / kept
+    log = bundle.read(file)
     assert {body_of(event).maths for event in log.events if event.kind == "planned"} == {maths}
-    study = studies.import_bundle(sqlite_store, kept)
-    assert digest(sqlite_store, study) == blobs.digest(studies.replay_bundle(kept).state())
+    study = studies.import_bundle(sqlite_store, file)
+    assert digest(sqlite_store, study) == blobs.digest(studies.replay_bundle(file).state())
     clock.wait(10**7)
     assert play(sqlite_store, study, 10, clock=clock) > 5
     check_replay(sqlite_store, study)
@@ -124,7 +129,7 @@ def test_what_a_bundle_of_version_3_holds_is_what_is_exported_again(sqlite_store
         both = was["config"].keys() & about["config"].keys()  # settings come and go
         for one in (was, about):
             one["config"] = {key: one["config"][key] for key in both}
-        assert (was.pop("closed"), was.pop("schema"), about.pop("schema")) == ([], 3, 6)
+        assert (was.pop("closed"), was.pop("schema"), about.pop("schema")) == ([], 3, 7)
         assert about == was
         for name in ("lists.csv", "duels.csv"):
             tables = [pd.read_csv(io.BytesIO(bundle.pop(name))) for bundle in (old, now)]

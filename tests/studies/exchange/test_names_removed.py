@@ -148,11 +148,13 @@ FIELDS: dict[str, dict[str, str]] = {
     "ArmsLeft": {RENAMED: "arms"},
     "Flagged": {RENAMED: "arm", BLANK: "comment"},
     "Reasoned": {BLANK: "text", HARMLESS: "tags"},
+    "FirstRoundDrawn": {MARKED: "arithmetic", HARMLESS: "about maths first_duel"},
     "DuelsClosed": {HARMLESS: "missing"},
     "ListEntry": {
         RENAMED: "id",
         HARMLESS: "state last_seen weeks_ago with_help without sure equal badly_off by_lot "
-        "left_out seen_with_help better_with_help seen_without better_without reserve",
+        "left_out seen_with_help better_with_help seen_without better_without reserve "
+        "worse_with_help worse_without",
     },
     "ReportUndone": {RENAMED: "arms", HARMLESS: "week since"},
     "Listed": {RENAMED: "entries", HARMLESS: "week empty by_answers about first_duel"},

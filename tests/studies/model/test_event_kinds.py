@@ -40,6 +40,7 @@ def test_a_body_that_is_not_an_object_is_refused(kind: str) -> None:
         ("observed", '{"episode": 1, "epoch": 0, "source": "rumour"}'),
         ("corrected", '{"week": 1, "states": {"p1": "Low"}, "helped": {}}'),
         ("arms_left", '{"arms": [1]}'),
+        ("first_round_drawn", '{"first_duel": -1}'),
         ("flagged", '{"comment": "torn"}'),
         ("reasoned", '{"tags": "age", "text": ""}'),
         ("listed", '{"week": 1, "list": [{"id": "p1"}]}'),

@@ -44,7 +44,7 @@ def test_spreadsheets_ways_of_writing_csv_are_understood(content: bytes) -> None
         (b"", "roster.csv is empty"),
         (b"\n\n", "roster.csv is empty"),
         (b"id,state\n", "roster.csv has no rows"),
-        (b"id,label\na,A\n", 'roster.csv row 1: column "state" is missing'),
+        (b"id,label\na,A\n", 'roster.csv row 1: column "state" is missing: rename the column'),
         (b"id,state,id\na,Low,b\n", 'roster.csv row 1: column "id" appears twice'),
         (b"id,state,\na,Low,1\n", "roster.csv row 1: a column has no name"),
         (

@@ -192,7 +192,7 @@ def test_the_plan_knows_how_often_people_may_be_helped_on_average():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"fair_column": "age"}, 'fair_column: "age" has 1 different values in the roster; from 2'),
+        ({"fair_column": "wrd"}, 'fair_column: the roster has no column "wrd", only group, ward'),
         ({"fair_rule": "shares"}, "fair_shares: the percentages must be from 0 and sum to at most"),
         ({"fair_rule": "shares", "fair_shares": "North"}, 'fair_shares: "North" has no percentage'),
         ({"fair_rule": "shares", "fair_shares": "Nroth 30"}, '"Nroth" is not one of North, South'),

@@ -23,7 +23,7 @@ def test_the_engine_is_chosen_by_size_and_kept_with_each_plan(sqlite_store: Stor
     ("rules", "message"),
     [
         ({"budget": 1}, "budget is 1"),
-        ({"budget": 99}, "budget is 99"),
+        ({"budget": 99}, "budget is 99: it must be from 1 to the number of people, 20"),
         ({"horizon": 0}, "horizon is 0"),
         ({"ratings": 0}, "ratings is 0"),
         ({"lease_seconds": 0}, "lease_seconds is 0"),

@@ -94,7 +94,7 @@ def test_the_summary_of_a_report_counts_every_arm_once() -> None:
     now = {"a": "High", "b": "Low", "c": "Low", "d": None}
     said = studies.report_words(before, now, ["a", "b"], ["a", "d"])
     assert said == (
-        "1 moved, 1 as before, 2 unknown, 1 seen again, 1 of 2 helped and 1 not on the list"
+        "1 moved, 1 as before, 2 unknown, 1 now known, 1 of 2 helped and 1 not on the list"
     )
     assert studies.report_words({"a": "Low"}, {"a": "Low"}, ["a"], ["a"]) == (
         "0 moved, 1 as before, 0 unknown, 1 of 1 helped"

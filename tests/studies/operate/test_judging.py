@@ -1,10 +1,15 @@
 """Who judges whom, what nobody may judge, and groups that no answer connects."""
 
+from dataclasses import replace
+
 import pytest
 from playing import check_replay, one_answer
 
 from dopl_core import cli, studies
 from dopl_core.studies import Arm, Ask, Store, access
+from dopl_core.studies.exchange import bundle
+from dopl_core.studies.model.errors import ReplayError
+from dopl_core.studies.replay.replay import replay
 
 STATES = ("Low", "High")
 APART = "[Ann]\ngroup = North\n[Bo]\ngroup = South"
@@ -52,8 +57,8 @@ def test_limits_are_told_in_words_before_there_is_a_link(sqlite_store: Store) ->
     found = studies.judging(store, study)
     assert [studies.judge_text(one, found, "patient") for one in found.judges] == [
         "Ann: everybody.",
-        "Bo: group North or South, never p0 or p1. 6 of 8 patients. No link yet.",
-        "Panel: never p2. 7 of 8 patients. No link yet.",
+        "Bo: group North or South, never p0 or p1. 6 of 8 patients. No link.",
+        "Panel: never p2. 7 of 8 patients. No link.",
     ]
     studies.limit_annotator(store, study, "bo", {"group": ["South"]})  # in place of the one before
     studies.limit_annotator(store, study, "Panel", {})
@@ -69,15 +74,44 @@ def test_comparisons_that_nobody_may_judge_are_counted_and_the_round_can_end(sto
     )
     given = answer_all(store, study, "Ann") + answer_all(store, study, "Bo")
     assert given + found.unjudged == 12
-    wait = studies.next_duel(store, study, "Ann")
-    assert isinstance(wait, studies.Waiting)
-    assert wait.reason == "limits"
+    assert wait_of(store, study, "Ann") == "unjudged"
     access.invite(store, study, "Cy")
     assert studies.judging(store, study).unjudged == 0
+    assert wait_of(store, study, "Ann") == "limits"
     access.revoke(store, study, "Cy")
     assert studies.judging(store, study).unjudged == found.unjudged
+    assert wait_of(store, study, "Ann") == "unjudged"
     assert studies.close_duels(store, study)
     assert studies.advance(store, study)
+
+
+def wait_of(store: Store, study: str, name: str) -> str:
+    wait = studies.next_duel(store, study, name)
+    assert isinstance(wait, studies.Waiting)
+    return wait.reason
+
+
+def test_colleagues_who_only_lack_a_link_are_named(sqlite_store: Store) -> None:
+    limits = "[Ann]\ngroup = North\n[Bo]\nnever = p0\n[Di]\nnever = p0,p1,p2,p3,p4,p5,p6"
+    store, study = sqlite_store, made(sqlite_store, annotator_limits=limits)
+    found = studies.judging(store, study)
+    lacking, rest = found.judges[1].lacking, found.unnamed
+    assert 0 < rest < lacking < 12
+    told, _ = studies.judging_warnings(studies.judging(store, study), "patient")
+    assert told.startswith("Nobody with a link may judge 12 of the 12 open comparisons. Ann may ")
+    assert f" Bo may judge {lacking} of them but has no link: invite Bo." in told
+    assert f" Nobody else may judge the other {rest}. Let somebody judge more people" in told
+    assert "Di" not in told
+    connect = "Invite Bo: they may judge people of several of these groups."
+    assert warnings(store, study).endswith(connect)
+    access.invite(store, study, "Ann")
+    access.invite(store, study, "Bo")
+    assert f"Nobody may judge {rest} of the 12 open comparisons. Let " in warnings(store, study)
+    assert connect not in warnings(store, study)
+    access.revoke(store, study, "Bo")
+    studies.limit_annotator(store, study, "Bo", {"group": ["North", "South"]})
+    told, _ = studies.judging_warnings(studies.judging(store, study), "patient")
+    assert told.endswith(" of them but has no link: invite Bo.")  # then nothing is left
 
 
 def test_groups_that_nobody_may_connect_are_told_at_once(store: Store) -> None:
@@ -168,10 +202,10 @@ def test_with_limited_pairs_somebody_may_judge_each_comparison(sqlite_store: Sto
     next_list(store, study, moved)  # the report counts
     assert unjudged(store, study) == (0, 12)
     check_replay(store, study)
-    bundle = studies.export_bundle(store, study)
+    exported = studies.export_bundle(store, study)
     studies.delete_study(store, study)
-    again = studies.import_bundle(store, bundle)
-    assert studies.export_bundle(store, again) == bundle
+    again = studies.import_bundle(store, exported)
+    assert studies.export_bundle(store, again) == exported
     access.invite(store, again, "Ann")  # bundles have no links
     next_list(store, again)
     assert unjudged(store, again) == (0, 12)
@@ -182,8 +216,9 @@ def test_pairs_are_limited_from_the_next_list_on_and_the_warning_says_so(
     sqlite_store: Store,
 ) -> None:
     store, study = sqlite_store, clinic_of_12(sqlite_store, answers=0)
+    one_answer(store, study, "Bo")
     before = unjudged(store, study)
-    assert (before[0] >= 10, before[1]) == (True, 30)
+    assert (before[0] >= 10, before[1]) == (True, 29)
     remedy = "Choose “Ask only what they may judge” on Invite"
     assert remedy in warnings(store, study)
     studies.limit_pairs(store, study, True)
@@ -197,8 +232,61 @@ def test_pairs_are_limited_from_the_next_list_on_and_the_warning_says_so(
     check_replay(store, study)
 
 
+def test_the_first_round_is_drawn_anew_until_somebody_has_answered(store: Store) -> None:
+    study = clinic_of_12(store, annotator_limits="")
+    shown = studies.next_duel(store, study, "Cy")  # stays: it may be on the screen
+    assert isinstance(shown, Ask)
+    studies.limit_pairs(store, study, True)  # nobody is limited: nothing is drawn
+    assert studies.get_study(store, study).asked == 30
+    for name, ward in (("Ann", "North"), ("Bo", "South")):
+        studies.limit_annotator(store, study, name, {"ward": [ward]})
+    assert studies.get_study(store, study).asked == 31
+    assert unjudged(store, study) == (1, 31)  # the pair on the screen of Cy, who has no link
+    exported = studies.export_bundle(store, study)
+    studies.delete_study(store, study)
+    assert studies.export_bundle(store, studies.import_bundle(store, exported)) == exported
+    assert studies.answer(store, own_open(store, study, "Cy"), "left", too_fast_ms=0).saved
+    asked = studies.get_study(store, study).asked
+    studies.limit_annotator(store, study, "Bo", {})
+    assert studies.get_study(store, study).asked == asked
+    check_replay(store, study)
+    next_list(store, study)
+    check_replay(store, study)
+    studies.replay_bundle(studies.export_bundle(store, study, without_names=True))
+
+
+def own_open(store: Store, study: str, name: str) -> int:
+    """The comparison on somebody's screen."""
+    ask = studies.next_duel(store, study, name)
+    assert isinstance(ask, Ask)
+    return ask.impression
+
+
+def test_a_first_round_that_was_drawn_otherwise_is_refused(sqlite_store: Store) -> None:
+    store, study = sqlite_store, clinic_of_12(sqlite_store)
+    studies.limit_pairs(store, study, True)
+    log = bundle.read(studies.export_bundle(store, study))
+    drawn = [duel for duel in log.queue or () if duel.ratings]
+    assert min(duel.place[2] for duel in drawn) == 30
+    other = replace(drawn[0], sides=drawn[1].sides)
+    queue = [other if duel == drawn[0] else duel for duel in log.queue or ()]
+    replay(log)
+    with pytest.raises(ReplayError, match="another pair would be asked"):
+        replay(replace(log, queue=queue))
+
+
+def test_a_first_round_with_newcomers_stays_as_it_was_drawn(sqlite_store: Store) -> None:
+    store, study = sqlite_store, clinic_of_12(sqlite_store)
+    studies.join(store, study, [Arm("p12", "P12", "", STATES[0], {"ward": "North"})])
+    before = unjudged(store, study)
+    studies.limit_pairs(store, study, True)
+    assert unjudged(store, study) == before
+    check_replay(store, study)
+
+
 def test_pairs_replay_after_an_annotator_with_a_limit_was_erased(sqlite_store: Store) -> None:
-    store, study = sqlite_store, clinic_of_12(sqlite_store, limited_pairs=True)
+    store, study = sqlite_store, clinic_of_12(sqlite_store)
+    studies.limit_pairs(store, study, True)
     next_list(store, study)
     studies.erase_annotator(store, study, "Ann")
     check_replay(store, study)

@@ -8,7 +8,7 @@ from playing import cohort, report_from
 
 from dopl_core import studies
 from dopl_core.studies import Store, assessment, assessment_text
-from dopl_core.studies.operate.known_effects import KnownEffect, known_effects
+from dopl_core.studies.operate.known_effects import KnownEffect, Words, effect_text, known_effects
 from pages.studies import print_sheet
 
 CLASS = ("Struggling", "Coping", "Thriving")
@@ -19,7 +19,7 @@ def test_moves_are_counted_over_all_arms() -> None:
     visits = np.zeros((2, 2, 2, 2), dtype=np.int64)
     visits[0, 0, 1], visits[1, 0, 1], visits[1, 0, 0] = [1, 3], [2, 0], [4, 1]
     visits[0, 1, 0] = [1, 6]
-    assert known_effects(visits) == [KnownEffect(6, 3, 5, 1), KnownEffect(0, 0, 7, 6)]
+    assert known_effects(visits) == [KnownEffect(6, 3, 5, 1), KnownEffect(0, 0, 7, 6, 0, 1)]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,22 @@ def test_moves_are_counted_over_all_arms() -> None:
 )
 def test_shares_are_in_favour_of_help_only_if_both_were_seen(effect, in_favour) -> None:
     assert KnownEffect(*effect).in_favour is in_favour
+
+
+def test_help_that_prevents_falls_is_a_reason() -> None:
+    known = KnownEffect(26, 4, 43, 7, 4, 13)
+    assert not known.in_favour
+    assert known.fewer_worse
+    assert effect_text(known, "Moderate", Words("patient", "week", "High")) == (
+        'Patients in "Moderate" were better off the next week 4 of 26 times with help (15 %) and '
+        "7 of 43 times without help (16 %). They were worse off 4 of 26 times with help (15 %) and "
+        "13 of 43 times without help (30 %)."
+    )
+    one_way = effect_text(KnownEffect(9, 1, 0, 0, 2), "Moderate", Words("patient", "week", "High"))
+    assert one_way.endswith(
+        "They were worse off 2 of 9 times with help (22 %). "
+        'Nobody in "Moderate" has been seen without help yet.'
+    )
 
 
 @pytest.mark.parametrize(("states", "noun"), [(CLASS, "student"), (PATIENTS, "patient")])
@@ -78,7 +94,8 @@ def test_list_csv_sheet_and_insights_show_the_same_shares_in_every_week(
         assert week.week == number
         found = assessment.assess(sqlite_store, study)
         data = assessment_text.effect_by_state_finding(found).data.set_index("state")
-        whys = [row[studies.LIST_COLUMNS.index("why")] for row in studies.list_rows(week)]
+        rows = [row for row in studies.list_rows(week) if not row[-1]]  # who waits is by lot
+        whys = [row[studies.list_columns(week).index("why")] for row in rows]
         printed = unescape(print_sheet.sheet("Clinic", config, week))
         for one, why in zip(week.everybody, whys, strict=True):
             assert one.known_effect == tuple(data.loc[one.state, list(KnownEffect._fields)])
@@ -86,7 +103,7 @@ def test_list_csv_sheet_and_insights_show_the_same_shares_in_every_week(
             if one.reserve:  # the title of their rows says that they are next in line
                 assert why.removeprefix("Next in line. ") in printed
             else:
-                assert f'<td class="why">{why}</td>' in printed
+                assert f">{why}</td></tr>" in printed
             assert "quite sure" not in why
             assert one.reserve or one.by_lot or one.state != PATIENTS[-1]
         seen = data[["seen_with_help", "seen_without"]].gt(0).all(axis=1)

@@ -9,6 +9,8 @@ from dopl_core import studies
 from dopl_core.studies import Store, StudyError, WeekList
 from dopl_core.studies.exchange import bundle
 from dopl_core.studies.model.errors import ReplayError
+from dopl_core.studies.operate import list_changes
+from dopl_core.studies.replay.episode import change_list
 from dopl_core.studies.replay.replay import replay
 
 STATES = ["Poor", "Fair", "Good"]
@@ -31,7 +33,9 @@ def test_half_as_many_as_the_budget_rounded_up_are_next_in_line(sqlite_store: St
     week = now(sqlite_store, ten(sqlite_store))
     assert (len(week.listed), len(week.reserve)) == (3, 2)
     assert not set(ids(week.listed)) & set(ids(week.reserve))
-    rows = [dict(zip(studies.LIST_COLUMNS, row, strict=True)) for row in studies.list_rows(week)]
+    rows = [
+        dict(zip(studies.list_columns(week), row, strict=True)) for row in studies.list_rows(week)
+    ]
     assert [row["reserve"] for row in rows] == [0, 0, 0, 1, 1]
     assert rows[3]["why"].startswith("Next in line.")
 
@@ -62,7 +66,7 @@ def test_the_least_urgent_makes_room_for_somebody_who_is_put_on(sqlite_store: St
     assert (put_on.id, put_on.because) == (new, "asked for it")
     [row] = [row for row in studies.list_rows(after) if row[1] == new]
     assert row[6] == "Put on the list by the owner: asked for it"
-    assert row[-2:] == ("on", "asked for it")
+    assert row[-3:] == ("on", "asked for it", 0)
     [made_room] = set(ids(before.listed)) - set(ids(after.listed))
     assert after.reserve[0].id == made_room
 
@@ -195,6 +199,37 @@ def test_a_change_that_cannot_be_is_refused_in_words_and_changes_nothing(store: 
     studies.close_study(store, study)
     with pytest.raises(StudyError, match="is closed: reopen it"):
         studies.change_list(store, study, remove=listed[1:], because="ill")
+
+
+def test_somebody_who_has_left_is_not_next_in_line_and_gets_no_place(store: Store) -> None:
+    study = ten(store)
+    before = now(store, study)
+    (left, second), off = ids(before.reserve), before.listed[0].id
+    studies.leave(store, study, [left])
+    assert ids(now(store, study).reserve) == [second]
+    with pytest.raises(StudyError, match=f'"{left}" has left; re-admit them first'):
+        studies.change_list(store, study, add=[left], because="asked for it")
+    studies.change_list(store, study, remove=[off], because="not there")
+    after = now(store, study)
+    assert set(ids(after.listed)) == {*ids(before.listed)} - {off} | {second}
+    assert len(after.reserve) == 2
+    assert left not in ids(after.everybody)
+    check_replay(store, study)
+    report_from(store, study, np.random.default_rng(1))
+    check_replay(store, study)
+
+
+def test_logs_of_older_versions_in_which_somebody_who_had_left_moved_up_still_replay(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, study = sqlite_store, ten(sqlite_store)
+    before = now(store, study)
+    left = before.reserve[0].id
+    studies.leave(store, study, [left])
+    monkeypatch.setattr(list_changes, "changed_arms", lambda *args: change_list(*args[:4]))
+    studies.change_list(store, study, remove=[before.listed[0].id], because="not there")
+    assert left in ids(now(store, study).listed)
+    check_replay(store, study)
 
 
 def test_two_changes_in_one_week_never_bring_back_somebody_taken_off(sqlite_store: Store) -> None:

@@ -21,3 +21,14 @@ def test_chosen_columns_are_remembered_for_files_that_have_them(store: Store) ->
     assert studies.remembered_columns(store, study, "report", other) is None
     studies.delete_study(store, study)
     assert studies.remembered_columns(store, study, "report", sheet) is None
+
+
+def test_a_report_may_have_the_columns_of_the_roster(store: Store) -> None:
+    study = studies.create_study(store, clinic())
+    studies.remember_columns(store, study, "roster", Columns("Bett", "Jetzt", "Name", shown=("x",)))
+    guessed = Columns("Bett", "Jetzt", helped="helped")
+    sheet = studies.open_sheet(b"Bett,Jetzt,helped\np1,High,1\n")
+    assert studies.remembered_columns(store, study, "report", sheet) == guessed
+    assert studies.remembered_columns(store, study, "roster", sheet) is None
+    other = studies.open_sheet(b"id,Jetzt\np1,High\n")
+    assert studies.remembered_columns(store, study, "report", other) is None

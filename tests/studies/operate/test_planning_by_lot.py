@@ -26,10 +26,45 @@ def test_a_place_by_lot_is_on_the_list_last_and_says_so(store: Store) -> None:
     assert [one.by_lot for one in week.listed] == [False, False, True]
     assert not week.listed[-1].equal
     assert help_lists.why_listed(week.listed[-1], week).startswith("Chosen at random ")
-    rows = [
-        dict(zip(help_lists.LIST_COLUMNS, row, strict=True)) for row in help_lists.list_rows(week)
+    rows = rows_of(week)
+    assert [row["by_lot"] for row in rows if row["reserve"] == "0"] == ["0", "0", "1"]
+
+
+def rows_of(week: studies.WeekList) -> list[dict[str, str]]:
+    """The rows of a list as readers of its CSV see them."""
+    text = studies.write_csv(studies.list_columns(week), studies.list_rows(week))
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_the_csv_of_a_list_ends_with_who_waits_by_lot(sqlite_store: Store) -> None:
+    config = clinic(horizon=1, confidence="calibrated", budget=2, by_lot=1)
+    study = studies.create_study(sqlite_store, config)
+    [week] = studies.read_lists(sqlite_store, study)
+    rows, [waiting] = rows_of(week), week.left_out
+    assert [row["id"] for row in rows if row["waits"] == "1"] == [rows[-1]["id"]] == [waiting.id]
+    assert (rows[-1]["reserve"], rows[-1]["by_lot"]) == ("", "0")  # neither help nor next in line
+    assert rows[-1]["why"].startswith("Chosen at random to wait this week")
+    to_help = [row["id"] for row in rows if row["reserve"] == "0"]
+    assert to_help == [one.id for one in week.listed]
+
+
+def test_the_csv_of_a_list_ends_with_the_facts_that_the_owner_wants_on_it(
+    sqlite_store: Store,
+) -> None:
+    arms = [
+        studies.Arm(f"p{n}", f"P{n}", "all", "Low", {"phone": f"=0{n}", "why": "no"})
+        for n in range(4)
     ]
-    assert [row["by_lot"] for row in rows if not row["reserve"]] == [0, 0, 1]
+    config = studies.from_roster(
+        arms, ["Low", "High"], title="Calls", budget=2, list_columns="phone, why, group", sitting=0
+    )
+    study = studies.create_study(sqlite_store, config)
+    studies.advance(sqlite_store, study)
+    [week] = studies.read_lists(sqlite_store, study)
+    rows = rows_of(week)
+    assert list(rows[0])[-2:] == ["waits", "phone"]  # it has columns why and group of its own
+    assert {row["phone"] for row in rows} <= {f"'=0{n}" for n in range(4)}
+    assert all("worst off" in row["why"] for row in rows if row["reserve"] == "0")
 
 
 def test_nobody_waits_where_everybody_can_be_helped(sqlite_store: Store) -> None:

@@ -153,7 +153,7 @@ def test_a_correction_holds_in_the_next_list_and_overwrites_nothing(
     check_replay(store, study)
     with pytest.raises(StudyError, match="The report already says this"):
         studies.correct(store, study, 1, {"p1": "High"})
-    with pytest.raises(StudyError, match="week 9 has no report"):
+    with pytest.raises(StudyError, match="week 9 has no report: the latest is of week "):
         studies.correct(store, study, 9, {"p1": "High"})
 
 

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -58,6 +59,17 @@ def test_nothing_is_saved_into_a_file_that_is_no_longer_at_its_path(
         with pytest.raises(StoreError, match=gone):
             studies.list_studies(sqlite_store)
         assert not file.exists()
+
+
+def test_a_copy_that_another_program_made_opens_and_goes_on(sqlite_store: Store) -> None:
+    study = studies.create_study(sqlite_store, cpap())
+    copy = Path(sqlite_store.name).with_name("copy.db")
+    with sqlite3.connect(sqlite_store.name) as raw:
+        raw.execute("VACUUM INTO ?", [str(copy)])  # has no write-ahead log
+    other = studies.open_store(f"sqlite:///{copy}")
+    one_answer(other, study, "Ann")
+    assert studies.get_study(other, study).answers == 1
+    other.close()
 
 
 def test_a_new_file_does_not_take_the_place_of_one_that_was_moved_away(sqlite_store: Store) -> None:

@@ -2,8 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from dopl_core import studies
 from dopl_core.paths import write_private
 from dopl_core.studies import Setting, StudyError, access, access_cli, erasure_cli, power_cli
 from dopl_core.studies.diagnostics import run_checks
+from dopl_core.studies.model.plurals import count
 from dopl_core.studies.operate.rehearsal import Habits, people_in
 from dopl_core.studies.operate.rehearsal import rehearse as play
 from dopl_core.studies.weekly_cli import correct, due, list_, open_store, report, say
@@ -172,6 +174,7 @@ def new(args: argparse.Namespace) -> None:
     if trial is not None and "by_lot" not in args:
         chosen["by_lot"] = trial.by_lot
     config = studies.from_roster(studies.read_roster(args.roster, states), states, **chosen)
+    _warn_of_columns(chosen, [arm.columns for arm in config.arms])
     past = None if args.history is None else studies.read_history(args.history, config)
     say(studies.create_study(open_store(), config, past, protocol=trial))
 
@@ -184,11 +187,23 @@ def change_settings(args: argparse.Namespace) -> None:
         if not equals:
             raise StudyError(f'"{pair[:80]}" has no value: write NAME=VALUE')
         new[name] = studies.parse_setting(name, text)
-    studies.change_settings(open_store(), args.study, **new)
+    store = open_store()
+    studies.change_settings(store, args.study, **new)
+    _warn_of_columns(new, studies.read_cards(store, args.study).values())
     for when in ("at once", "from the next list on"):
         names = [name for name in new if (when == "at once") == _changes_at_once(name)]
         if names:
             say(f"{args.study}: {', '.join(names)} changed; {when}")
+
+
+def _warn_of_columns(chosen: Mapping[str, Any], cards: Iterable[Mapping[str, str]]) -> None:
+    """Say which columns nobody has: of a name that is misspelt, cards would show the column."""
+    known = list(dict.fromkeys(["group", *(name for card in cards for name in card)]))
+    for setting in ("list_columns", "hidden_columns", "unused_columns"):
+        for name in filter(None, map(str.strip, chosen.get(setting, "").split(","))):
+            if name not in known:
+                names = ", ".join(known)
+                say(f'{setting}: nobody has a column "{name}" yet, only {names}', file=sys.stderr)
 
 
 def _changes_at_once(name: str) -> bool:
@@ -198,7 +213,9 @@ def _changes_at_once(name: str) -> bool:
 def people(args: argparse.Namespace) -> None:
     """Add the people who are new in a roster; with --left, remove those who are not in it."""
     store = open_store()
-    roster = studies.read_roster(args.file, studies.coming_config(store, args.study).states)
+    sheet, states = studies.open_sheet(args.file), studies.coming_config(store, args.study).states
+    columns = studies.remembered_columns(store, args.study, "roster", sheet)
+    roster = studies.read_roster(sheet, states, columns=columns)
     joined, left = studies.update_people(store, args.study, roster, left=args.left, many=args.yes)
     say(f"{args.study}: {joined} joined, {left} left; from the next list on")
 
@@ -237,7 +254,8 @@ def show_studies(args: argparse.Namespace) -> None:
         say(f"{broken.id}  cannot be read: {broken.why}", file=sys.stderr)
     for study in studies.list_studies(store):
         say(
-            f"{study.id}  {study.status}  {study.answers} answers by {study.annotators} people  "
+            f"{study.id}  {study.status}  {count(study.answers, 'answer')} by "
+            f"{count(study.annotators, 'annotator')}  "
             f"plan {study.episode} ({study.config.engine})  waits for {study.waits_for}  "
             f"{study.title}"
         )
@@ -284,7 +302,7 @@ def replay(args: argparse.Namespace) -> None:
         learner = studies.replay_bundle(Path(args.what), how.append, args.seal)
     else:
         learner = studies.replay_study(open_store(), args.what, how.append, args.seal)
-    answers = f"{learner.counts.total():.0f} answers replayed; {how[0]}"
+    answers = f"{learner.counts.total():.0f} answers replayed. {how[0]}"
     say(f"{args.what}: {learner.episode} plans and {answers}")
 
 

@@ -34,8 +34,8 @@ def list_(args: argparse.Namespace) -> None:
         raise _no_list(args.study)
     week = args.week or max(found)
     if week not in found:
-        raise StudyError(f"week {week} has no list: choose one from 1 to {max(found)}")
-    content = studies.write_csv(studies.LIST_COLUMNS, studies.list_rows(found[week]))
+        raise StudyError(f"week {week} has no list: the latest is of week {max(found)}")
+    content = studies.write_csv(studies.list_columns(found[week]), studies.list_rows(found[week]))
     if args.out is None:
         _print_csv(content)
     else:

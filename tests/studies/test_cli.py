@@ -99,6 +99,22 @@ def test_a_switch_is_turned_on_and_off_by_command(new) -> None:
             cli.main(["settings", study, wrong])
 
 
+def test_a_column_that_nobody_has_is_named(new, capsys, tmp_path) -> None:
+    _, study = new("--sitting", "0")
+    needed = ("--states", "Low,High", "--budget", "2", "--title", "Ward")
+    cli.main(["new", str(tmp_path / "roster.csv"), *needed, "--hidden-columns", "Age"])
+    warned = 'hidden_columns: nobody has a column "Age" yet, only group, age\n'
+    assert capsys.readouterr().err == warned
+    cli.main(["settings", study, "hidden_columns=Age", "list_columns=age"])
+    assert capsys.readouterr().err == warned
+
+
+def test_a_study_with_a_list_waits_for_its_owner_and_not_for_answers(new, capsys) -> None:
+    new("--sitting", "0")
+    cli.main(["studies"])
+    assert "waits for owner" in capsys.readouterr().out
+
+
 @pytest.fixture
 def ward(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sqlite_template: str) -> str:
     """A study whose roster, title and word for a week hold codes for terminals."""

@@ -185,6 +185,9 @@ def test_people_who_joined_and_left_do_so_once(
         cli.main(["people", study, roster, "--left"])
         assert said in capsys.readouterr().out
     assert here(store, study) == ["p1", "p2", "p3", "p5"]
+    studies.remember_columns(store, study, "roster", studies.Columns("Bed", "Now"))
+    cli.main(["people", study, week("Bed,Now\np6,High\n")])
+    assert here(store, study)[-1] == "p6"
 
 
 def test_more_than_a_third_leave_only_when_that_is_confirmed(

@@ -128,7 +128,8 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
         coming = _forecast(learner, forecast.under_both_priors(draws, sceptical), likely, rng)
         if learner.present.sum() <= MOST_PEOPLE:
             places = _places(config, learner, draws, (states, likely), moves[-1], rng)
-            changed = places_changed(learner, (states, likely), moves[-1], rng)
+            if learner.counts.total():  # pages do not speak of answers before the first one
+                changed = places_changed(learner, (states, likely), moves[-1], rng)
             if config.ordered:
                 answers_changed = _answers_changed(learner, states, moves[-1])
     return Assessment(

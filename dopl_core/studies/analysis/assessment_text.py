@@ -7,14 +7,14 @@ import pandas as pd
 
 from dopl_core.studies.analysis import effect_of_help, forecast
 from dopl_core.studies.analysis.assessment import MORE_ANSWERS, AnswersChanged, Assessment
-from dopl_core.studies.analysis.chart_text import Finding, count, percent, share_of
+from dopl_core.studies.analysis.chart_text import Finding, percent, share_of
 from dopl_core.studies.analysis.effect_of_help import (
     FIRST_CLAIM_WEEK,
     SCEPTICAL_PROBABILITY,
     Estimate,
     claim_probability,
 )
-from dopl_core.studies.model.plurals import plural
+from dopl_core.studies.model.plurals import count, plural
 from dopl_core.studies.operate.known_effects import KnownEffect, Words, effect_text
 
 MIN_DRAWN = 5  # random places that a comparison needs
@@ -64,7 +64,7 @@ def headline(found: Assessment) -> tuple[str, str]:
     return (
         f"It is not known yet whether help works ({count(weeks, word)} reported).",
         f"{estimate} After {count(weeks, word)}, a claim needs a probability of "
-        f"{100 * claim_probability(weeks):.3g} % by this comparison, and of "
+        f"{100 * claim_probability(weeks):.4g} % by this comparison, and of "
         f"{percent(SCEPTICAL_PROBABILITY)} by all moves under a sceptical prior.",
     )
 
@@ -224,6 +224,8 @@ def forecast_finding(found: Assessment) -> Finding:
     names = ("this list", "worst off first", "help at random", "no help")
     rows = [(name, *way[:3]) for name, way in zip(names, coming, strict=False)]
     data = pd.DataFrame(rows, columns=["help", "people", "low", "high"])
+    most = int(found.config.present.sum())  # an interval is an approximation
+    data[["low", "high"]] = data[["low", "high"]].clip(0, most)
     if not found.help_works:
         return Finding("Forecast, not proven: it is not known yet whether help works", data)
     noun = found.config.noun
@@ -270,33 +272,35 @@ def places_finding(found: Assessment) -> Finding:
 
 
 def advice(found: Assessment) -> list[str]:
-    """What answers changed of the list, and whether more of them would change it."""
-    sentences = [answers_text(found.answers_changed)] if found.answers_changed else []
+    """What answers changed of the list, and how much more of them would change it."""
+    sentences = []
+    if found.answers_changed:
+        sentences.append(answers_text(found.answers_changed, len(found.places)))
     if found.places_changed is None:
         return sentences
-    places = count(sum(not place.by_lot for place in found.places), "place")
-    if found.places_changed < 0.5:
-        more = (
-            f"{MORE_ANSWERS} more answers would change almost none of the {places}. For this list, "
-            "people can stop answering. How people move is still uncertain; your reports show that."
-        )
-    else:
-        changed = max(1, round(found.places_changed))
-        more = (
-            f"{MORE_ANSWERS} more answers would change about {changed} of the {places}: answers "
-            "still help."
-        )
-    return [*sentences, more]
+    chosen = sum(not place.by_lot for place in found.places)
+    places = count(chosen, "place")
+    if chosen < len(found.places):
+        places += " not chosen at random"
+    changed = round(found.places_changed)
+    some = f"about {changed}" if changed else "almost none"
+    return [*sentences, f"{MORE_ANSWERS} more answers would change {some} of the {places}."]
 
 
-def answers_text(changed: AnswersChanged) -> str:
-    """When answers matter: how many places they changed, and whether people in a state differ."""
-    places = f"{changed.places or 'none'} of the {count(changed.of, 'place')}"
+def answers_text(changed: AnswersChanged, listed: int) -> str:
+    """When answers matter: how many places they changed, and whether people in a state differ.
+
+    listed: all places of the list
+    """
+    places = count(changed.of, "place")
     if changed.of == 1:
-        text = f"Your answers {'changed' if changed.places else 'did not change'} the one place"
+        text = f"All your answers {'changed' if changed.places else 'did not change'} the one place"
     else:
-        text = f"Your answers changed {places}"
+        the = "" if changed.of < listed else "the "
+        text = f"All your answers changed {changed.places or 'none'} of {the}{places}"
     text += " on the list, compared with your order of states alone."
+    if changed.of < listed:
+        text += " People chosen at random, or with an unknown state, are not counted."
     if changed.people_differ:
         return f"{text} People in one state differ, so answers matter."
     return f"{text} People in one state differ little: your order of states says nearly everything."

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from dopl_core.learning.learner import Learner
 from dopl_core.studies.analysis.agreement import choices, consistency
+from dopl_core.studies.collect.limits import permission
 from dopl_core.studies.exchange import bundle_csv, names_removed
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.event_kinds import read_body
@@ -22,6 +23,7 @@ from dopl_core.studies.store.time_limits import slowly
 if TYPE_CHECKING:
     import pandas as pd
 
+_SIDES = ["left_arm", "left_state", "right_arm", "right_state", "winner_arm", "loser_arm"]
 _e = tables.events.c
 
 
@@ -31,10 +33,12 @@ def answers(
 ) -> "pd.DataFrame":
     """One row per impression with the columns of duels.csv, of one annotator or of all.
 
+    Of one annotator, the cells about people whom their limits keep from them are empty.
     without_names: of all annotators, as in a bundle without names
     """
     import pandas as pd
 
+    limited = None
     if without_names:
         log = names_removed.without_names(log_reader.read_log(store, study))
         config, shown = log.coming, log.impressions
@@ -42,12 +46,16 @@ def answers(
         with read_study(store, study) as reader:
             shown = list(log_reader.read_impressions(reader.connection, study, annotator))
             config = reader.next_config
+            limited = None if annotator is None else permission(reader, annotator)
     rows = list(bundle_csv.duel_rows(study, config, shown))
     frame = pd.DataFrame(rows, columns=list(bundle_csv.DUELS))
     for column in ("shown_at", "answered_at"):
         frame[column] = pd.to_datetime(frame[column], utc=True, format="ISO8601")
     for column in ("response_ms", "trip_ms", "narrow", "reason_asked"):
         frame[column] = pd.to_numeric(frame[column])
+    if limited is not None:
+        kept = [not (limited.shows(one.sides[0]) and limited.shows(one.sides[2])) for one in shown]
+        frame.loc[kept, [*_SIDES, "reason"]] = None
     return frame
 
 

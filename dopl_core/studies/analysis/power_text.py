@@ -70,8 +70,8 @@ def caveat(found: Sequence[Power], *, records: bool) -> str:
     )
     return (
         f"The simulation has a standard error of at most {max(error, 0.1):.1f} percentage points. "
-        f"{source} As this is uncertain, 90 % of the simulated trials have a power within "
-        f"{100 * wide.low:.0f} to {100 * wide.high:.0f} % where {percent(wide.power)} is shown. "
+        f"{source} This is uncertain: a power of {percent(wide.power)} has a 90 % interval of "
+        f"{100 * wide.low:.0f} to {100 * wide.high:.0f} %. "
         "People who leave and states that nobody reports lower the power."
     )
 

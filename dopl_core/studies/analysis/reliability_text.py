@@ -5,7 +5,7 @@ import math
 import pandas as pd
 
 from dopl_core.learning.reliability import ENOUGH, Measure
-from dopl_core.studies.analysis.chart_text import Finding, count
+from dopl_core.studies.analysis.chart_text import Finding
 from dopl_core.studies.analysis.reliability import MORE, Enough
 from dopl_core.studies.exchange.reliability_csv import (
     MIN_ANSWERS,
@@ -13,6 +13,7 @@ from dopl_core.studies.exchange.reliability_csv import (
     SURE,
     Reliability,
 )
+from dopl_core.studies.model.plurals import count
 
 MISFIT = 1.3  # an infit that is usually called too high
 MOST_NAMED = 3  # annotators whose answers do not fit
@@ -88,7 +89,7 @@ def fit_text(found: Reliability) -> list[str]:
     bad = {name: fit for name, fit in known.items() if fit.value > MISFIT and fit.low > 1}
     if not bad:
         values = [fit.value for fit in known.values()]
-        span = f"{_number(min(values))} to {_number(max(values))}"
+        span = " to ".join(dict.fromkeys((_number(min(values)), _number(max(values)))))
         return [f"Every annotator's answers fit those of the others (infit {span})."]
     worst = sorted(bad, key=lambda name: -bad[name].value)[:MOST_NAMED]
     return [
@@ -106,8 +107,11 @@ def places_text(enough: Enough) -> list[str]:
     changed = {more: round(number) for more, number in enough.changed.items()}
     if not any(changed.values()):
         return [f"{max(changed)} more answers would change none of the {places} on the list."]
-    each = ", and ".join(f"{more} more would change about {n}" for more, n in changed.items())
-    return [f"Of the {places} on the list, {each}."]
+    each = " and ".join(
+        f"{f'about {n}' if n else 'almost none'} with {more} more answers"
+        for more, n in changed.items()
+    )
+    return [f"Of the {places} on the list, {each} would change."]
 
 
 def _with_interval(measure: Measure) -> str:

@@ -61,12 +61,14 @@ def compute(learner: Learner, seed: int) -> SharingCost | None:
     return SharingCost(by, tuple(groups), people, places[0], places[1], known)
 
 
-def cost_text(found: SharingCost) -> str:
-    """The cost in a sentence."""
+def cost_text(found: SharingCost, *, seen: bool) -> str:
+    """The cost in a sentence; seen: whether people were seen both with help and without."""
+    if not seen:
+        return "The cost is not known yet: in no state were people seen both with help and without."
     low, mean, high = (round(100 * x) for x in (found.cost.low, found.cost.mean, found.cost.high))
     return (
         f"Sharing places by {found.by} costs {mean} % (90 % interval {max(low, 0)} to {high} %) of "
-        "what the list gains."
+        "what the list is expected to gain."
     )
 
 

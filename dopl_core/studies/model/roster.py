@@ -39,8 +39,9 @@ _NAMES = {
 # Columns of an exported list that hold no news about an arm.
 _OF_LISTS = (
     *("name", "why", "last seen", "last_seen", "then", "notes", "week", "was"),
-    *("by_lot", "reserve", "changed", "because"),
+    *("by_lot", "reserve", "changed", "because", "waits"),
 )
+_OF_ROSTERS = ("id", "state", "label", "group")
 _YES, _NO = ("1", "yes", "true", "x"), ("", "0", "no", "false")
 _SHORTEST = 4  # letters: shorter words differ by one letter without being misspelt
 
@@ -105,15 +106,19 @@ class Report:
         return list(dict.fromkeys(c for texts in self.columns.values() for c in texts))
 
 
-def guess_columns(columns: Sequence[str], history: bool = False) -> Columns:
+def guess_columns(
+    columns: Sequence[str], history: bool = False, like: Columns | None = None
+) -> Columns:
     """The columns with a meaning, guessed by their names; "" where no name fits.
 
     history: of past records, where the first column with a time says when
+    like: of the roster, whose columns mean the same in other files
     """
-    left = list(columns)
-    found: dict[str, Any] = {}
+    same = {} if like is None else {what: getattr(like, what) for what in _OF_ROSTERS}
+    found: dict[str, Any] = {what: name for what, name in same.items() if name in columns}
+    left = [name for name in columns if name not in found.values()]
     for what, names in _NAMES.items():
-        if what != "when" or history:
+        if what not in found and (what != "when" or history):
             found[what] = next(iter(_by_likeness(left, names)), "")
             left = [one for one in left if one != found[what]]
     return Columns(**found)
@@ -223,7 +228,10 @@ def check_columns(sheet: Sheet, needed: Mapping[str, str]) -> None:
     """Refuse a sheet without a column that is needed; needed: what it holds -> its name."""
     for what, column in needed.items():
         if column not in sheet.columns:
-            raise CsvError(f'{sheet.name} row 1: column "{column or what}" is missing')
+            raise CsvError(
+                f'{sheet.name} row 1: column "{column or what}" is missing: rename the column that '
+                "holds it, or use the app, where you can choose it"
+            )
 
 
 def _others(cells: dict[str, str], columns: Columns) -> dict[str, str]:

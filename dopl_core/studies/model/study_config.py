@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from dopl_core import environments
-from dopl_core.learning.bandit import Bandit, Pays, State, check_budget
+from dopl_core.learning.bandit import Bandit, Pays, State
 from dopl_core.learning.columns import Columns
 from dopl_core.learning.columns import read as read_columns
 from dopl_core.learning.counts import MOST_CODES
@@ -336,6 +336,12 @@ def _check_fairness(config: StudyConfig) -> None:
     """Refuse floors that no list can give."""
     if not config.fair_column:
         return
+    column, columns = config.fair_column, {name for arm in config.arms for name in arm.columns}
+    if column not in columns | {"group"}:
+        names = ", ".join(["group", *sorted(columns)])
+        raise StudyError(
+            f'fair_column: the roster has no column "{column[:80]}", only {names[:800]}'
+        )
     groups = set(fair_groups(config))
     if not 2 <= len(groups) <= MOST_GROUPS:
         raise StudyError(
@@ -356,15 +362,15 @@ def _check_people(config: StudyConfig) -> None:
     present = int(config.present.sum())
     if present < 2:
         raise StudyError(
-            f"{present} of the {len(config.arms)} arms are present: at least two are needed for a "
-            "comparison"
+            f"{present} of the {len(config.arms)} people are present: at least two are needed for "
+            "a comparison"
         )
     if config.world == "simulated" and config.budget == 1:
         raise StudyError("budget is 1: a simulated world compares those helped, so 2 are needed")
-    try:
-        check_budget(config.budget, present)
-    except ValueError as error:
-        raise StudyError(str(error)) from None
+    if not 1 <= config.budget <= present:
+        raise StudyError(
+            f"budget is {config.budget}: it must be from 1 to the number of people, {present}"
+        )
     if config.by_lot >= config.budget:
         raise StudyError(
             f"by_lot is {config.by_lot}: it must be less than the budget, which is {config.budget}"

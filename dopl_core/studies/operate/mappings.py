@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 import sqlalchemy as sa
 
-from dopl_core.studies.model.roster import Columns
+from dopl_core.studies.model.roster import Columns, guess_columns
 from dopl_core.studies.model.sheet import Sheet
 from dopl_core.studies.store import tables
 from dopl_core.studies.store.database import Store
@@ -28,12 +28,19 @@ def remember_columns(store: Store, study: str, kind: FileKind, columns: Columns)
 
 
 def remembered_columns(store: Store, study: str, kind: FileKind, sheet: Sheet) -> Columns | None:
-    """The columns that the owner chose last, if this sheet has all of them."""
-    query = sa.select(_kept.content).where(_kept.study == study, _kept.kind == kind)
+    """The columns that the owner chose last, if this sheet has all of them.
+
+    If none fit a report, those of the roster that it has, and the others by their names.
+    """
+    query = sa.select(_kept.kind, _kept.content).where(_kept.study == study)
     with store.read() as connection:
-        content = connection.execute(query).scalar()
-    if content is None:
-        return None
-    columns = msgspec.json.decode(content, type=Columns)
-    named = {*columns.own, *(columns.shown or ())} - {""}
-    return columns if named <= set(sheet.columns) else None
+        chosen = {
+            row.kind: msgspec.json.decode(row.content, type=Columns)
+            for row in connection.execute(query)
+        }
+    columns, roster = chosen.get(kind), chosen.get("roster")
+    if columns and {*columns.own, *(columns.shown or ())} - {""} <= set(sheet.columns):
+        return columns
+    if kind == "report" and roster and {roster.id, roster.state} <= set(sheet.columns):
+        return guess_columns(sheet.columns, like=roster)
+    return None

@@ -63,7 +63,7 @@ def report_words(
     moved = len(now) - unknown - again - same
     others = len(set(helped) - set(listed))
     parts = [f"{moved} moved", f"{same} as before", f"{unknown} unknown"]
-    parts += [f"{again} seen again"] * bool(again)
+    parts += [f"{again} now known"] * bool(again)
     more = f" and {others} not on the list" if others else ""
     parts += [f"{len(set(helped) & set(listed))} of {len(listed)} helped{more}"]
     return ", ".join(parts)

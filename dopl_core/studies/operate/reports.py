@@ -179,7 +179,8 @@ def _correction(
     done = sum(epoch.next_states is not None for epoch in epochs)
     if not 0 <= week <= done:
         word = config.epoch_word
-        raise StudyError(f"{word} {week} has no report: {word} 0 (the roster) to {done} have")
+        latest = f"{word} {done}" if done else f"{word} 0, the roster"
+        raise StudyError(f"{word} {week} has no report: the latest is of {latest}")
     body = Corrected(week, {}, {})
     for name, label in states.items():
         was = _state_then(config, epochs, week, config.arm_number(name))

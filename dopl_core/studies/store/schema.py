@@ -23,10 +23,12 @@ _PAUSE_SECONDS = 0.02
 def update(store: Any, *, backed_up: bool = False) -> None:
     """Make the tables, or run the migrations that this database lacks, all or none.
 
-    A SQLite file is copied first. In PostgreSQL somebody has to say that there is a backup.
+    A SQLite file is copied first. In PostgreSQL somebody has to say that there is a backup. A file
+    that another program copied (VACUUM INTO) is up to date but may have no -wal.
     """
     with store.read() as connection:
-        if version_of(store, connection) == tables.VERSIONS[-1]:
+        has_log = not store.is_sqlite or connection.info["wal"]
+        if version_of(store, connection) == tables.VERSIONS[-1] and has_log:
             return
     if store.is_sqlite:
         with store.explain_errors(), store.engine.connect() as connection:

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from pages.annotate.board import Session
 
 
+def show_note(session: "Session") -> None:
+    """Where no comparison is shown: what became of the last click, and the question why."""
+    with st.container(horizontal=True, vertical_alignment="center", key="rest-note"):
+        if session.memory.note:
+            st.text(session.memory.note, width="content")
+        show_reason(session)
+
+
 def show_reason(session: "Session") -> None:
     """Ask about the last answer, if a reason is wanted; answering on skips it."""
     if session.memory.reason is None:

@@ -18,7 +18,7 @@ from dopl_core.studies import (
 )
 from dopl_core.wording import _, format_number, format_percent, gettext_noop, ngettext
 from pages.annotate.board import Session, go_on, open_view, undo
-from pages.annotate.reason import show_reason
+from pages.annotate.reason import show_note
 from pages.shared.clicks import clicked
 from pages.shared.downloads import csv_button
 from pages.shared.duel_cards import is_trial, name_on_card, show_pair
@@ -30,6 +30,9 @@ WAITS = {
     "others": gettext_noop("Colleagues are answering the last comparisons of this round."),
     "limits": gettext_noop(
         "There is no comparison for you right now. Colleagues answer the rest of this round."
+    ),
+    "unjudged": gettext_noop(
+        "There is no comparison for you right now. More may come with the next list."
     ),
     "plan": gettext_noop("The next comparisons are being prepared."),
     "owner": gettext_noop("That is all for now. More comparisons come after the next report."),
@@ -152,11 +155,11 @@ def show_rest(session: Session, reply: Waiting | Finished) -> None:
         st.markdown(_("Your completion code:"))
         st.code(reply.code, language=None)
     is_short = session.seat.participant and config.completion_code and reply.own < config.quota
-    if is_short and reason in ("over", "owner", "limits"):
+    if is_short and reason in ("over", "owner", "limits", "unjudged"):
         st.markdown(
             _(NO_CODE).format(own=format_number(reply.own), quota=format_number(config.quota))
         )
-    show_reason(session)
+    show_note(session)
     if not soon:
         show_own_numbers(session)
     if isinstance(reply, Waiting) and reply.can_undo:

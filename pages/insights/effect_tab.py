@@ -51,7 +51,7 @@ def show(study: Study, learner: Learner) -> None:
                 "To publish an effect, make a study with a protocol: it is fixed before the first "
                 "list and says how and when the effect is computed."
             )
-    sharing_box.show(study, learner)
+    sharing_box.show(study, learner, seen=found.forecast is not None)
     if found.forecast is not None:
         forecasts(found, study)
     if found.places:
@@ -94,7 +94,8 @@ def _states_chart(found: assessment.Assessment, data: pd.DataFrame) -> alt.Chart
     states = [printable(state.label) for state in found.config.states]
     scale = alt.Scale(domain=states, range=charts.ramp(len(states)))
     legend = charts.legend(states)
-    people = alt.Y("people:Q", title=printable(studies.plural(found.config.noun)), stack="zero")
+    noun, whole = printable(studies.plural(found.config.noun)), alt.Axis(tickMinStep=1)
+    people = alt.Y("people:Q", title=noun, stack="zero", axis=whole)
     colour = alt.Color("state:N", scale=scale, sort=states, title=None, legend=legend)
     week = alt.Tooltip("week", title=printable(found.config.epoch_word))
     chart = alt.Chart(data.assign(rank=data.state.map(states.index))).mark_bar()
@@ -149,8 +150,8 @@ def effect_by_state(found: assessment.Assessment, study: Study) -> None:
         st.caption(
             "Lines are 90 % intervals. The estimate uses all moves and allows in part for "
             "differences between people, so it can differ from the shares above. Same people: only "
-            "people seen in the state both with help and without, compared with themselves, "
-            f"allowing for good and bad {word}s (least squares)."
+            "people seen in the state both with help and without since the study began, compared "
+            f"with themselves, allowing for good and bad {word}s (least squares)."
         )
 
 

@@ -17,6 +17,7 @@ _PERCENT_COLUMNS = (
     "consistency",
     "correct on obvious pairs",
     "agrees with others",
+    "probability",
 )
 
 
@@ -58,8 +59,11 @@ def show_table(finding: chart_text.Finding, name: str, study: Study) -> None:
     """A finding with its data as a table."""
     with finding_box(finding, name, study):
         if len(finding.data):
-            columns = _wide_columns(finding.data) | _column_formats()
-            st.dataframe(finding.data, hide_index=True, column_config=columns)
+            shown = finding.data
+            if "probability" in shown:
+                shown = shown.assign(probability=(100 * shown.probability).round())
+            columns = _wide_columns(shown) | _column_formats()
+            st.dataframe(shown, hide_index=True, column_config=columns, placeholder="")
 
 
 def _wide_columns(table: pd.DataFrame) -> dict[str, object]:
@@ -76,10 +80,8 @@ def _wide_columns(table: pd.DataFrame) -> dict[str, object]:
 def _column_formats() -> dict[str, object]:
     percent = st.column_config.NumberColumn(format="%d %%")
     last = st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm", timezone=st.context.timezone)
-    share = st.column_config.NumberColumn(format="percent")
     return {
         "last answer": last,
         "time": last,
-        "probability": share,
         **dict.fromkeys(_PERCENT_COLUMNS, percent),
     }

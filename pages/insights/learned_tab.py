@@ -22,7 +22,10 @@ def show(study: Study, learner: Learner) -> None:
     beliefs = studies.beliefs(study.config, learner)
     beliefs = beliefs[beliefs.arm.isin(present)]
     states = [printable(state.label) for state in study.config.states]
-    strengths(study, beliefs, states)
+    if beliefs.answers.any():
+        strengths(study, beliefs, states)
+    else:
+        st.markdown("No comparison of these people has been answered yet.")
     plan_changes(study)
     moves = chart_text.moves_findings(studies.transitions(study.config, learner))
     for group, finding in moves.items():

@@ -9,15 +9,15 @@ from pages.shared.guards import store
 from pages.shared.markdown import plain
 
 
-def show(study: Study, learner: Learner) -> None:
-    """One folded box, if the study shares places out."""
+def show(study: Study, learner: Learner, *, seen: bool) -> None:
+    """One folded box, if the study shares places out; seen: as in cost_text."""
     if learner.ledger is None:
         return
     found = _cost(study.id, studies.last_event(store(), study.id), learner)
     if found is None:
         return
     with st.expander("What your rule for groups costs"):
-        st.markdown(plain(sharing_cost.cost_text(found)))
+        st.markdown(plain(sharing_cost.cost_text(found, seen=seen)))
         rows = sharing_cost.share_rows(found)
         st.dataframe(pd.DataFrame(rows, columns=list(sharing_cost.SHARE_COLUMNS)), hide_index=True)
 

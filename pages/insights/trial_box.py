@@ -21,11 +21,8 @@ def show(study: Study) -> TrialAnalysis | None:
             st.markdown(plain(sentence))
         for sentence in found.deviations:
             st.caption(f"Deviation from the protocol: {plain(sentence)}")
-        with st.expander("Looks and flow of people"):
-            if found.looks:
-                _table(trial_text.look_rows(found), trial_text.LOOK_COLUMNS)
-                st.caption("Effects are in 100 people; intervals and tests allow for all looks.")
-            _table(trial_text.flow_rows(found), trial_text.FLOW_COLUMNS)
+        if found.weeks:
+            _looks_and_flow(found)
         st.caption(
             "The study's export has the protocol, this analysis and a methods section to paste. "
             "Other figures on this page are not part of the trial."
@@ -33,8 +30,17 @@ def show(study: Study) -> TrialAnalysis | None:
     return found
 
 
+def _looks_and_flow(found: TrialAnalysis) -> None:
+    with st.expander("Looks and flow of people"):
+        if found.looks:
+            _table(trial_text.look_rows(found), trial_text.LOOK_COLUMNS)
+            st.caption("Effects are in 100 people; intervals and tests allow for all looks.")
+        _table(trial_text.flow_rows(found), trial_text.FLOW_COLUMNS)
+
+
 def _table(rows: list[tuple[object, ...]], columns: tuple[str, ...]) -> None:
-    st.dataframe(pd.DataFrame(rows, columns=list(columns)), hide_index=True)
+    """A table whose texts wrap, so that a phone shows all of it."""
+    st.table(pd.DataFrame(rows, columns=list(columns)), hide_index=True, border="horizontal")
 
 
 @st.cache_data(max_entries=16, show_spinner="Calculating ...")

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dopl_core import environments, studies
 from dopl_core.paths import ROOT
-from dopl_core.studies import Arm, StudyConfig, World
+from dopl_core.studies import Arm, StudyConfig, World, chart_text
 from pages.shared.clicks import clicked
 from pages.shared.downloads import xlsx_button
 from pages.shared.duel_cards import show_pair
@@ -79,7 +79,7 @@ def form() -> None:
         with right:
             preview(config)
         observed = people.world == "observed"
-        past = past_records(config) if observed else None
+        past = past_records(config, people.columns) if observed else None
         answers = past_answers(config, past) if observed else None
         ready, trial = True, None
         if observed:
@@ -159,8 +159,8 @@ def warn_about(arms: Sequence[Arm]) -> None:
     """Say what annotators will miss."""
     if unknown := sum(not arm.state for arm in arms):
         st.caption(
-            f"{unknown:,} of {len(arms):,} have no state. It counts as unknown, and annotators are "
-            "not asked about them."
+            f"{unknown:,} of {len(arms):,} {'has' if unknown == 1 else 'have'} no state, which "
+            "counts as unknown. Annotators are not asked about them."
         )
     if not any(arm.columns for arm in arms):
         st.warning(
@@ -171,8 +171,10 @@ def warn_about(arms: Sequence[Arm]) -> None:
         )
 
 
-def past_records(config: studies.StudyConfig) -> studies.Records | None:
-    """States and help from before the study, where the owner has records."""
+def past_records(
+    config: studies.StudyConfig, roster: studies.Columns | None
+) -> studies.Records | None:
+    """States and help from before the study, where the owner has records; roster: its columns."""
     with st.expander("Past records: earlier states, and who was helped"):
         st.markdown(
             "One row for each person and time: an id, when (a date or a number), the state and "
@@ -184,7 +186,8 @@ def past_records(config: studies.StudyConfig) -> studies.Records | None:
             example_button("Example records", "clinic_history.csv")
             return None
         sheet, key = uploaded
-        columns = roster_mapping.choose_columns(sheet, key, "history")
+        guess = studies.guess_columns(sheet.columns, history=True, like=roster)
+        columns = roster_mapping.choose_columns(sheet, key, "history", guess)
         if columns is None:
             return None
         try:
@@ -199,11 +202,10 @@ def past_records(config: studies.StudyConfig) -> studies.Records | None:
             if order is None:
                 return None
             past = studies.read_history(sheet, config, columns=columns, day_first="Day" in order)
-        gaps = f", {past.gaps} gaps are not counted" if past.gaps else ", no gaps"
-        st.markdown(
-            f"**{past.moves} moves of {past.arms} {plain(studies.plural(config.noun))} found**"
-            f"{gaps}."
-        )
+        moves = chart_text.count(past.moves, "move")
+        people = studies.counted_people(config.noun, past.arms)
+        gaps = f"; not counted: {chart_text.count(past.gaps, 'gap')}" if past.gaps else ", no gaps"
+        st.markdown(f"**{moves} of {plain(people)} found**{gaps}.")
         return past
 
 
@@ -225,8 +227,9 @@ def past_answers(
             return None
         records = None if past is None else past.text
         found = studies.read_answers(uploaded[0], config, records)
-        people = len(found.annotators)
-        st.markdown(f"**{found.count:,} answers of {people:,} annotators found**.")
+        answers = chart_text.count(found.count, "answer")
+        people = chart_text.count(len(found.annotators), "annotator")
+        st.markdown(f"**{answers} of {people} found**.")
         return found
 
 

@@ -36,7 +36,10 @@ def _limited_pairs(study: Study, now: bool) -> None:
     if st.checkbox(about.label, now, key=f"limited-pairs {now}", help=about.help) != now:
         with show_errors():
             studies.limit_pairs(store(), study.id, not now)
-            flash("Saved. It holds from the next list on.", "judges")
+            flash(
+                "Saved. It holds from the next list on, or at once if nobody has answered yet.",
+                "judges",
+            )
             st.rerun()
 
 

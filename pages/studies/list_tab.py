@@ -63,6 +63,8 @@ def show_list(config: StudyConfig, week: WeekList) -> None:
     """The list of a week; read-only links show the same."""
     listed, here = len(week.listed), int(config.present.sum())
     head = _("**{week}: help these {listed} of {people}**, the most urgent first. Made on {day}.")
+    if listed == 1:
+        head = _("**{week}: help this one of {people}**. Made on {day}.")
     people = studies.counted_people(config.noun, here)
     if week.reported:  # the number of people may have changed since then
         head = ngettext(
@@ -88,7 +90,7 @@ def show_list(config: StudyConfig, week: WeekList) -> None:
         people = plain(studies.people(config.noun))
         st.info(equal.format(people=people), icon=":material/casino:")
     if len(week.listed) > MOST_ROWS:
-        st.dataframe(pd.DataFrame(studies.list_rows(week), columns=studies.LIST_COLUMNS[:]))
+        st.dataframe(_frame(week))
         if week.left_out:
             names = ", ".join(name_and_id(one.label, one.id) for one in week.left_out)
             waits = _("Chosen at random to wait {this_week}: {names}.")
@@ -140,11 +142,13 @@ def change(study: Study, week: WeekList) -> None:
     key = f"{week.week}-{len(week.everybody)}-{len(week.removed)}"
     listed = {one.id for one in week.listed}
     names = {arm.id: name_and_id(arm.label, arm.id) for arm in study.config.arms if arm.present}
+    coming = studies.coming_config(store(), study.id)
+    absent = {arm.id for arm in coming.arms if not arm.present}  # some have left since
     options = {"format_func": names.get, "select_all": False}
     left, right = st.columns(2)
     off = left.multiselect("Take off", [one.id for one in week.listed], key=f"off-{key}", **options)
     on = right.multiselect(
-        "Put on", [arm for arm in names if arm not in listed], key=f"on-{key}", **options
+        "Put on", [arm for arm in names if arm not in listed | absent], key=f"on-{key}", **options
     )
     because = st.text_input(
         "Why, in a few words", key=f"because-{key}", max_chars=studies.LONGEST_REASON
@@ -163,12 +167,16 @@ def change(study: Study, week: WeekList) -> None:
 
 def downloads(study: Study, week: WeekList) -> None:
     """The list on paper and as a file."""
-    frame = pd.DataFrame(studies.list_rows(week), columns=studies.LIST_COLUMNS[:], dtype=object)
+    frame = _frame(week)
     name = f"{study.id}-{week.word}-{week.week}"
     with st.container(horizontal=True):
         print_button(study, week)
         csv_button("This list (CSV)", frame, f"{name}.csv", study.id)
         xlsx_button("This list (XLSX)", frame, f"{name}.xlsx", study.id)
+
+
+def _frame(week: WeekList) -> pd.DataFrame:
+    return pd.DataFrame(studies.list_rows(week), columns=studies.list_columns(week), dtype=object)
 
 
 def _name(week: WeekList) -> str:

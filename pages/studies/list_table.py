@@ -15,17 +15,21 @@ LEVELS = 4  # chips have colours from 0 (worst) to LEVELS (best)
 def list_table(week: WeekList, words: OwnWords, *, to_print: bool = False) -> str:
     """The people to help, the next in line, those taken off and those who wait by lot.
 
-    words: the owner's words in the reader's language;  to_print: with room for notes
+    words: the owner's words in the reader's language
+    to_print: with room for notes, and each reason in a line of its own above its people
     """
-    heads = ["", _("Name"), _("State"), *map(words, week.facts), _("Why")]
+    heads = ["", _("Name"), _("State"), *map(words, week.facts)]
+    heads += [_("Why")] if not to_print else []
     heads += [_("State now"), _("Helped"), _("Notes")] if to_print else []
     heads += [_("Helped"), _("State afterwards")] if week.reported and not to_print else []
-    waits = _("Chosen at random to wait {this_week}").format(this_week=this_week(week.word))
+    waits = _("Chosen at random to wait {this_week}")
+    if not week.reported:
+        waits = _("Chosen at random to wait {this_week}: please do not help them yet")
     parts = [
         ("", week.listed, 1),
         (_("Next in line, if somebody is not there"), week.reserve, len(week.listed) + 1),
         (_("Taken off this list"), week.removed, 0),
-        (waits, week.left_out, 0),
+        (waits.format(this_week=this_week(week.word)), week.left_out, 0),
     ]
     body = "".join(
         _part(title, people, first, week, words, to_print, len(heads))
@@ -48,7 +52,8 @@ def _part(
     """Rows under a title; first: the number of the first row, 0 for rows without numbers."""
     head = f'<tr class="part"><th colspan="{width}">{escape(title)}</th></tr>' if title else ""
     rows = "".join(
-        _row(str(first + number) if first else "", one, why, week, words, to_print)
+        _reason_line(why, width) * to_print
+        + _row(str(first + number) if first else "", one, why, week, words, to_print)
         for number, (one, why) in enumerate(zip(people, _reasons(people, week, words), strict=True))
     )
     return f"<tbody>{head}{rows}</tbody>"
@@ -71,6 +76,12 @@ def _reasons(people: Sequence[Listed], week: WeekList, words: OwnWords) -> Itera
         above = why
 
 
+def _reason_line(why: str, width: int) -> str:
+    if not why:
+        return ""
+    return f'<tr class="reason"><td class="why" colspan="{width}">{escape(why)}</td></tr>'
+
+
 def _row(
     number: str, one: Listed, why: str, week: WeekList, words: OwnWords, to_print: bool
 ) -> str:
@@ -81,13 +92,14 @@ def _row(
         ("name", f"{escape(one.label)}{small}"),
         ("state", _chip(one, week, words)),
         *(("fact", escape(one.facts.get(name, ""))) for name in week.facts),
-        ("why", escape(why)),
     ]
     if to_print:
         tick = "&#9745;" if one.helped else "&#9744;"
         now = escape(words(one.then or ""))
         cells += [("now", now), ("tick", tick), ("notes", "")]
-    elif week.reported:
+    else:
+        cells += [("why", escape(why))]
+    if week.reported and not to_print:
         helped = _("Helped") if one.helped else _("Not helped")
         then = words(one.then) if one.then else _("unknown")
         cells += [("helped", escape(helped)), ("then", escape(then))]

@@ -23,7 +23,7 @@ def show(study: Study) -> None:
     coming = studies.coming_config(store(), study.id)
     nouns = plain(studies.plural(coming.noun))
     here = [arm for arm in coming.arms if arm.present]
-    st.markdown(f"**{len(here)} {nouns}.** {next_changes(study.config, coming)}")
+    st.markdown(f"**{len(here)} {nouns}**{next_changes(study.config, coming)}.")
     now = studies.present_states(store(), study.id)
     rows = [(arm.id, arm.label, arm.group, now.get(arm.id, arm.state) or "unknown") for arm in here]
     table = pd.DataFrame(rows, columns=["ID", "Name", "Group", "State"])
@@ -85,7 +85,7 @@ def next_changes(config: StudyConfig, coming: StudyConfig) -> str:
     then = {arm.id for arm in coming.arms if arm.present}
     counts = (("join", len(then - here)), ("leave", len(here - then)))
     parts = [f"{number} {word}{'s' * (number == 1)}" for word, number in counts if number]
-    return f"With the next list, {' and '.join(parts)}." if parts else ""
+    return f" from the next list on: {' and '.join(parts)}" if parts else ""
 
 
 def joins(study: Study, coming: StudyConfig) -> None:
@@ -124,8 +124,11 @@ def many_join(study: Study, coming: StudyConfig) -> None:
         here = {arm.id for arm in coming.arms if arm.present}
         found = studies.read_roster(sheet, coming.states, columns=columns)
         new = [arm for arm in found if arm.id not in here]
+        if not new:
+            st.text(f"Everybody in {sheet.name} takes part already.")
+            return
         st.text(f"{len(new)} new: {some_names([arm.label for arm in new], 20)}")
-        if clicked(f"Add these {len(new)}", key="join-file", disabled=not new):
+        if clicked(f"Add these {len(new)}", key="join-file"):
             studies.remember_columns(store(), study.id, "roster", columns)
             add(study, new, "join-file")
 

@@ -19,13 +19,14 @@ h1 { font: 600 16pt "Source Serif", Georgia, serif; margin: 0; } p { margin: 2pt
 table { border-collapse: collapse; width: 100%; } thead { display: table-header-group; }
 th, td { border-bottom: 1px solid #b5ada0; padding: 3pt 5pt; text-align: start;
 vertical-align: top; }
-thead th { border-bottom: 2px solid #0f766e; white-space: nowrap; } tr { break-inside: avoid; }
+thead th { border-bottom: 2px solid #0f766e; } tr { break-inside: avoid; }
 .part th { padding-top: 8pt; color: #0b5f58; } .name { font-weight: 600; }
-small { font-weight: 400; color: #4a5661; } .why { font-size: 8.5pt; }
+small { display: inline-block; font-weight: 400; color: #4a5661; } .why { font-size: 8.5pt; }
+.name { overflow-wrap: anywhere; min-width: 30mm; } .reason { break-after: avoid; }
 .notes { width: 16%; border: 1px solid #b5ada0; } .now { width: 10%; border: 1px solid #b5ada0; }
-.number, .state, .fact:nth-of-type(4) { white-space: nowrap; }
+.number, .state:not(:has(.unknown)), .fact:nth-of-type(4) { white-space: nowrap; }
 .tick { font-size: 14pt; line-height: 1; text-align: center; }
-.dopl-chip { padding: 0 5pt; border: 1px solid #4a5661; border-radius: 8pt; white-space: nowrap;
+.dopl-chip { display: inline-block; padding: 0 5pt; border: 1px solid #4a5661; border-radius: 8pt;
 print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 .level-0 { background: #f6d5c3; } .level-1 { background: #f7e6c4; }
 .level-2 { background: #ecebe3; } .level-3 { background: #dcece4; }

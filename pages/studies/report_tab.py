@@ -221,7 +221,8 @@ def summary(study: Study, report: Report, before: dict[str, str | None]) -> None
     helped = listed if report.helped is None else report.helped
     st.markdown(f"**{report_words(before, report.states, listed, helped)}.**")
     now = {arm: report.states.get(arm) for arm in before}
-    names = {arm.id: name_of(study.config, arm) for arm in study.config.arms}
+    known = studies.report_config(store(), study.id)
+    names = {arm.id: name_of(known, arm) for arm in known.arms}
     moved = (
         f"{names[arm]}: {was} → {now[arm]}"
         for arm, was in before.items()
@@ -229,11 +230,11 @@ def summary(study: Study, report: Report, before: dict[str, str | None]) -> None
     )
     show_names("Changed state", moved)
     again = (f"{names[arm]}: {now[arm]}" for arm, was in before.items() if now[arm] and not was)
-    show_names("Seen again", again)
+    show_names("Now known", again)
     show_names("Unknown", (names[arm] for arm, state in now.items() if state is None))
     show_names("On the list but not helped", (names[arm] for arm in listed if arm not in helped))
     show_names("Helped but not on the list", (names[arm] for arm in helped if arm not in listed))
-    new = [arm for arm in report.states if arm not in before]
+    new = (names[arm] for arm in report.states if arm not in before)
     show_names("Joined since the list was made; no change is counted", new)
 
 

@@ -69,24 +69,25 @@ def choose_columns(
     if kind == "history":
         return Columns(**named)
     columns = Columns(**named)
-    return replace(columns, shown=shown_on_cards(sheet, columns, key, guess.shown))
+    return replace(columns, shown=kept_columns(sheet, columns, key, guess.shown))
 
 
-def shown_on_cards(
+def kept_columns(
     sheet: Sheet, columns: Columns, key: str, last: tuple[str, ...] | None
 ) -> tuple[str, ...]:
-    """The other columns that cards show, in order; at first all, or those of the last file."""
+    """The other columns that the study keeps, in order; at first all, or those of the last file."""
     others = [column for column in sheet.columns if column not in columns.own]
     if not others:
         return ()
     return tuple(
         st.multiselect(
-            "Cards show these columns, in this order",
+            "Columns to keep, in this order on cards",
             others,
             default=others if last is None else [column for column in last if column in others],
             key=f"shown of {key} {columns.own}",
-            help="Remove what annotators need not see. To move a column to the end, remove it and "
-            "add it again. Columns such as hours_1, hours_2, hours_3 become a chart.",
+            help="The list and the learner can use these only. To keep a column off the cards, "
+            "such as a phone number, hide it under *What annotators see*. To move a column to the "
+            "end, remove it and add it again. Columns such as hours_1, hours_2 become a chart.",
         )
     )
 

@@ -5,12 +5,13 @@ from typing import Any
 import streamlit as st
 
 from dopl_core import studies
-from dopl_core.studies import Study
+from dopl_core.studies import Study, week_of
 from pages.shared.clicks import clicked
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
 from pages.shared.guards import store
 from pages.shared.help_link import help_link
+from pages.shared.markdown import plain
 from pages.studies import setting_fields
 from pages.studies.common_tabs import status_buttons
 
@@ -24,6 +25,7 @@ def show(study: Study) -> None:
         "once. States and their order cannot change."
     )
     help_link("owner", "What the settings mean")
+    keep_the_protocol(study)
     settings = [one for one in studies.offered_in("observed") if one.about.changes != "never"]
     columns = list(dict.fromkeys(column for arm in config.arms for column in arm.columns))
     chosen: dict[str, Any] = {}
@@ -35,8 +37,20 @@ def show(study: Study) -> None:
     if clicked("Save the settings", key="save", disabled=not new):
         with show_errors():
             studies.change_settings(store(), study.id, **new)
-            flash("Saved: it holds from the next list on.", "settings")
+            flash("Saved.", "settings")
             st.rerun()
     st.divider()
     with st.container(horizontal=True):
         status_buttons(study)
+
+
+def keep_the_protocol(study: Study) -> None:
+    """What must stay as it is until a trial ends."""
+    fixed, config = studies.read_protocol(store(), study.id), study.config
+    if fixed is None or week_of(config, study.episode, study.epoch) > fixed.protocol.weeks:
+        return
+    word, trial = plain(config.epoch_word), fixed.protocol
+    st.warning(
+        f"The trial ends after {word} {trial.weeks}. Until then, keep {trial.budget} places, "
+        f"{trial.by_lot} of them chosen at random. Anything else is a deviation from the protocol."
+    )

@@ -174,7 +174,24 @@ def test_dates_that_can_be_read_both_ways_are_asked_about(upload):
     history = b"id,date,state,called\np01,02/03/2026,Low,0\np01,09/03/2026,High,1\n"
     app.file_uploader(key="history").set_value(("h.csv", history, "text/csv")).run()
     widget(app.radio, "dates of").set_value("Day first (31/12/2026)").run()
-    assert "1 moves of 1 people found" in said(app)
+    assert "1 move of 1 person found, no gaps." in said(app)
+
+
+def test_columns_of_the_roster_mean_the_same_in_past_records_and_reports(upload, store):
+    roster = b"mrn,usage,age,phone\n7,Low,50,1\n8,High,60,2\n9,,70,3\n"
+    app = upload(roster)
+    widget(app.selectbox, "id of roster").set_value("mrn").run()
+    widget(app.selectbox, "state of roster").set_value("usage").run()
+    order(app, ["Low", "High"])
+    assert "1 of 3 has no state, which counts as unknown." in said(app)
+    history = b"mrn,when,usage,helped\n7,1,Low,0\n7,2,High,1\n"
+    app.file_uploader(key="history").set_value(("h.csv", history, "text/csv")).run()
+    assert "1 move of 1 person found" in said(app)
+    app.button(key="create").click().run()
+    [study] = studies.list_studies(store)
+    report = studies.open_sheet(b"mrn,usage,called\n7,Low,1\n")
+    expected = studies.Columns("mrn", "usage", helped="called")
+    assert studies.remembered_columns(store, study.id, "report", report) == expected
 
 
 def test_past_records_say_how_many_moves_and_gaps_were_found(upload, store):
@@ -184,7 +201,7 @@ def test_past_records_say_how_many_moves_and_gaps_were_found(upload, store):
         b"p02,1,Low,0\np02,5,Low,0\n"
     )
     app.file_uploader(key="history").set_value(("h.csv", history, "text/csv")).run()
-    assert "3 moves of 3 people found, 1 gaps are not counted." in said(app)
+    assert "3 moves of 3 people found; not counted: 1 gap." in said(app)
     app.number_input(key="sitting roster").set_value(0).run()
     app.button(key="create").click().run()
     [study] = studies.list_studies(store)

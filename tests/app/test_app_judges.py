@@ -60,4 +60,7 @@ def test_an_annotator_without_a_pair_reads_that_there_is_nothing_for_them(visit,
     everybody = [arm.id for arm in studies.coming_config(store, study).arms]
     studies.limit_annotator(store, study, "Ann", {}, everybody[1:])
     come_in()
-    assert "There is no comparison for you right now." in words(visit("annotate", invite=token))
+    nothing = "There is no comparison for you right now. "
+    assert f"{nothing}More may come with the next list." in words(visit("annotate", invite=token))
+    access.invite(store, study, "Bo")
+    assert f"{nothing}Colleagues answer the rest" in words(visit("annotate", invite=token))

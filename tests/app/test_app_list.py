@@ -34,20 +34,23 @@ def test_the_list_names_who_waits_by_lot(visit, store, monkeypatch):
     study = make(store, by_lot=1)
     [week] = studies.read_lists(store, study)
     [waiting] = week.left_out
-    _, rows = table_of(open_tab(visit, study)).split("Chosen at random to wait this week</th>")
+    title = "Chosen at random to wait this week: please do not help them yet</th>"
+    _, rows = table_of(open_tab(visit, study)).split(title)
     assert f"{escape(waiting.label)} <small>{waiting.id}" in rows
     monkeypatch.setattr(list_tab, "MOST_ROWS", 2)  # a longer list is shown as a table
-    assert f"Chosen at random to wait this week: {waiting.label} ({waiting.id})." in said(
-        open_tab(visit, study)
-    )
+    app = open_tab(visit, study)
+    assert f"Chosen at random to wait this week: {waiting.label} ({waiting.id})." in said(app)
+    assert app.dataframe[0].value.iloc[-1][["id", "waits"]].tolist() == [waiting.id, 1]
 
 
 def test_the_list_shows_the_facts_that_the_owner_chose_and_escapes_them(visit, store):
-    study = make(store, list_columns="age, nothing")
+    study = make(store, list_columns="age, nothing", budget=1)
     studies.observe(store, study, {}, {"p01": {"age": "<script>alert(1)</script>"}})
     studies.advance(store, study)
     studies.change_list(store, study, **on_list(store, study, "p01"), because="<b>why</b>")
-    table = table_of(open_tab(visit, study))
+    app = open_tab(visit, study)
+    assert "Week 2: help this one of 12 patients. Made on" in said(app).replace("*", "")
+    table = table_of(app)
     assert "<th>age</th>" in table
     assert "nothing" not in table
     assert "&lt;script&gt;alert(1)" in table

@@ -215,7 +215,7 @@ def test_a_summary_tells_namesakes_apart(visit, store):
     where = list(studies.present_states(store, study))
     app = report(open_tab(visit, study, "Report"), {where.index("p0"): 1, where.index("p2"): 0})
     assert "Changed state: Bo Berg (p0): Low → High" in said(app)
-    assert "Seen again: P2: Low" in said(app)
+    assert "Now known: P2: Low" in said(app)
 
 
 def test_people_join_leave_and_return_with_the_next_list(visit, store, clinic):
@@ -224,7 +224,7 @@ def test_people_join_leave_and_return_with_the_next_list(visit, store, clinic):
     app.text_input(key="join-12-name").set_value("Zoe")
     app.segmented_control(key="join-12-state").set_value(0)
     app = click(app, "join")
-    assert "13 patients. With the next list, 1 joins." in said(app).replace("*", "")
+    assert "13 patients from the next list on: 1 joins." in said(app).replace("*", "")
     [form] = [one for one in app.expander if one.label == "Add a person"]
     assert "Zoe takes part from the next list on" in form.success[0].value  # where the button was
     app.multiselect(key="leave-13").set_value(["p02"]).run()
@@ -252,6 +252,8 @@ def test_a_file_adds_new_people_and_changes_nobody_else(visit, store, clinic):
     click(app, "join-file")
     coming = studies.coming_config(store, clinic)
     assert [arm.id for arm in coming.arms[12:]] == ["q1", "q2"]
+    assert "Everybody in new.csv takes part already." in said(app)
+    assert "join-file" not in keys(app.button)
 
 
 def test_a_person_needs_an_id_to_join(visit, store, clinic):

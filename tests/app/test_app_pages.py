@@ -244,7 +244,10 @@ def test_insights_work_with_weeks_of_unknown_states(visit, store):
         studies.observe(store, study, dict.fromkeys(studies.present_states(store, study)))
         studies.advance(store, study)
     for look in ("Is it working?", PEOPLE, "What was learned"):
-        assert not visit("insights", study=study, look=look).exception
+        app = visit("insights", study=study, look=look)
+        assert not app.exception
+    assert "No comparison of these people has been answered yet" in words(app)
+    assert "estimated to win" not in words(app)  # no figure without an answer
 
 
 def test_insights_show_one_chart_and_fold_the_rest(visit, store):
@@ -276,6 +279,7 @@ def test_insights_show_the_effect_of_a_trial_at_its_looks_only(visit, store):
     assert "The first look at the trial is after week 1" in words(app)
     folded = [one.label for one in app.expander]
     assert "Places chosen at random" not in folded
+    assert "Looks and flow of people" not in folded  # nobody was seen yet
     assert "All reports: not part of the trial" in folded  # the trial's answer stands alone
     assert len(app.subheader) == 1
     assert "Of 100" not in words(app)
@@ -283,7 +287,7 @@ def test_insights_show_the_effect_of_a_trial_at_its_looks_only(visit, store):
     app = visit("insights", study=study)
     assert not app.exception
     assert "The next look is after week 2" in words(app)
-    assert "drawn to wait" in app.dataframe[1].value.step.tolist()
+    assert "drawn to wait" in app.table[1].value.step.tolist()
 
 
 @pytest.mark.parametrize("names", [("arm", "label", "group"), ("Low\u2028", "=1+1", "index")])

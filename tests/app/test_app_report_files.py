@@ -21,7 +21,7 @@ def test_a_file_is_asked_about_before_it_counts(visit, store, clinic):
     assert "report" not in keys(app.button)
     app.segmented_control(key="blank-1").set_value("no").run()
     assert "New on cards: age" in said(app)
-    assert "Joined since the list was made; no change is counted: new" in said(app)
+    assert "Joined since the list was made; no change is counted: Newcomer" in said(app)
     click(app, "report")
     assert studies.present_states(store, clinic)["new"] == "High"
     assert studies.read_week(store, clinic, 1)["p02"] == studies.Standing("Low", False)
@@ -35,7 +35,7 @@ def test_somebody_who_joined_since_the_list_was_made_is_reported_by_hand(visit, 
     app.segmented_control(key=f"state-{clinic}-1-12").set_value(2).run()
     click(app, "check")
     app.segmented_control(key="rest").set_value("as before").run()
-    assert "Joined since the list was made; no change is counted: new" in said(app)
+    assert "Joined since the list was made; no change is counted: Newcomer" in said(app)
     click(app, "report")
     assert studies.present_states(store, clinic)["new"] == "High"
     assert studies.load_learner(store, clinic).visits[12].sum() == 0

@@ -22,6 +22,16 @@ CUT = """() => [...document.querySelectorAll(".stMain *")].filter((one) => {
     || box.left < -1 || box.right > innerWidth + 1)
 }).map((one) => one.textContent)"""
 
+# How far Streamlit's header reaches over the question, in pixels; less than 0 if there is a gap.
+COVERED = """() => {
+  const question = document.querySelector(".st-key-question h2")
+  if (!question) return -Infinity
+  const words = document.createRange()
+  words.selectNodeContents(question)
+  const header = document.querySelector("header").getBoundingClientRect()
+  return header.bottom - words.getBoundingClientRect().top
+}"""
+
 
 def said(code: str, sentence: str) -> str:
     return wording._catalogue(code).gettext(sentence)
@@ -45,6 +55,7 @@ def look(page: Page, view: str, axe: bool = False) -> None:
         page.set_viewport_size(size)
         assert page.evaluate(CUT) == [], f"{view} at {size['width']} pixels"
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], view
+        assert page.evaluate(COVERED) <= 0, f"{view} at {size['width']} pixels"
     if axe:
         expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
         without = {"exclude": [["[data-testid=stStatusWidget]"]]}  # Streamlit's own, and seldom
@@ -100,6 +111,8 @@ def test_a_whole_sitting_and_the_list_are_in_the_language_and_nothing_is_cut(
         expect(page.locator("[class*='st-key-next-'] button")).to_be_visible()
         if lesson == 0:
             look(page, "lesson")
+        if by_keyboard:
+            think(page)  # people read a lesson; a key can come before the page listens
         act(page, "next-" if code in WHOLE else "skip-practice", by_keyboard)
         expect(choice(page, "left")).to_be_visible()
     for count, (key, press) in enumerate((("left-", "ArrowLeft"), ("skip-", "s"))):

@@ -3,11 +3,15 @@
 import random
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from playwright.sync_api import expect
 
 from dopl_core import studies
+from pages.studies.list_table import list_table
+from pages.studies.print_sheet import sheet
 
 STATES = ["Poor", "Fair", "Good"]
 FIRST = ("Jürgen", "Zoë", "आशा", "Ömer", "Łukasz", "Björk", "Ana", "देवी", "سارة", "李娜", "Pál")
@@ -34,6 +38,15 @@ def clinic(store) -> str:
     studies.observe(store, study, {arm.id: rng.choice(STATES) for arm in arms})
     studies.advance(store, study)
     return study
+
+
+@pytest.fixture(scope="module")
+def week(store, clinic) -> studies.WeekList:
+    """Its second list, as if half of the people had not been seen."""
+    week = studies.read_lists(store, clinic)[-1]
+    unseen = {"state": None, "last_seen": "Fair", "weeks_ago": 1}
+    people = [structs.replace(one, **unseen) for one in week.listed[::2]] + week.listed[1::2]
+    return replace(week, listed=people)
 
 
 # Whether two letters look different: without a font, both are the same box.
@@ -69,6 +82,29 @@ def test_a_list_of_eight_with_the_next_in_line_fits_into_700_pixels(page, server
         "all => [...new Set(all.map(one => one.innerText + getComputedStyle(one).backgroundColor))]"
     )
     assert len(colours) == len({one[:4] for one in colours})  # one colour for each state
+
+
+def test_reasons_have_room_beside_facts_and_unknown_states(page, server, week):
+    page.goto(f"{server.url}/list")  # for the style of the page
+    for reported in (False, True):
+        table = list_table(replace(week, reported=reported), str)
+        page.locator("[data-testid=stMainBlockContainer]").evaluate(
+            "(box, table) => box.innerHTML = table", table
+        )
+        assert page.locator("td.why").first.bounding_box()["width"] >= 200
+    assert page.locator(".dopl-list").bounding_box()["width"] <= 1000
+
+
+def test_a_sheet_with_three_facts_and_a_long_name_fits_on_a_page_of_paper(
+    page, store, clinic, week
+):
+    config = studies.get_study(store, clinic).config
+    name = f"Maria Magdalena {'Wilhelmina' * 4}"
+    people = [structs.replace(week.listed[0], label=name), *week.listed[1:]]
+    page.set_viewport_size({"width": 703, "height": 5000})  # A4 less its margins
+    page.set_content(sheet("Süd", config, replace(week, listed=people)))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.locator("td.why").first.bounding_box()["width"] > 600
 
 
 def test_on_a_phone_everybody_on_the_list_has_one_short_row(browser, server, clinic):

@@ -254,5 +254,7 @@ def preview(config: studies.StudyConfig) -> None:
     st.markdown("**A comparison as annotators see it**")
     with st.container(border=True, key="preview"):
         st.markdown(f"**{plain(config.question)}**")
-        left, right = (studies.side_of(config, arm, state, {}) for arm, state in pair)
+        left, right = (
+            studies.side_of(config, arm, state, {}, config.hidden) for arm, state in pair
+        )
         show_pair(config, left, right, 1, 0, key="preview-card")

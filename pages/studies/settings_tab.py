@@ -21,8 +21,8 @@ def show(study: Study) -> None:
     config = studies.coming_config(store(), study.id)
     now = {name: getattr(config, name) for name in studies.SETTINGS}
     st.markdown(
-        "**Changes hold from the next list on.** A new consent text, and who judges whom, hold at "
-        "once. States and their order cannot change."
+        "**Changes hold from the next list on.** A new consent text, who judges whom, and columns "
+        "that cards do not show, hold at once. States and their order cannot change."
     )
     help_link("owner", "What the settings mean")
     keep_the_protocol(study)

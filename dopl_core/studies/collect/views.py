@@ -1,6 +1,6 @@
 """What an annotator gets, and the response times that the browser sends back."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -173,9 +173,16 @@ def name_of(config: StudyConfig, arm: Arm) -> str:
 
 
 def side_of(
-    config: StudyConfig, arm: int, state: int, reported: Mapping[str, dict[str, str]]
+    config: StudyConfig,
+    arm: int,
+    state: int,
+    reported: Mapping[str, dict[str, str]],
+    hidden: Container[str],
 ) -> Side:
-    """What a card may show of an arm in a state; reported columns replace those of the roster."""
+    """What a card may show of an arm in a state; reported columns replace those of the roster.
+
+    hidden: the columns that it does not show
+    """
     known, here = config.arms[arm], config.states[state]
     columns = known.columns | reported.get(known.id, {})
     own = config.translated.get(LANGUAGE.get(), {})  # the owner's words in the reader's language
@@ -187,21 +194,22 @@ def side_of(
         state=own.get(here.label, here.label),
         description=own.get(here.description, here.description),
         state_number=state,
-        columns={name: text for name, text in columns.items() if name not in config.hidden},
+        columns={name: text for name, text in columns.items() if name not in hidden},
     )
 
 
 def sides_of(reader: StudyReader, duel: DuelRow | ImpressionRow) -> tuple[Side, Side]:
-    """What was known of the two sides of a duel when it was asked."""
+    """What was known of the two sides of a duel when it was asked, less what is hidden now."""
     known: Mapping[str, dict[str, str]] = {}
     config = reader.config
     if config.world == "observed":
         known = reader.reported_columns(duel.episode, duel.epoch)
     if max(duel.left_arm, duel.right_arm) >= len(config.arms):  # asked before a report was undone
         config = reader.next_config
+    hidden = reader.next_config.hidden
     return (
-        side_of(config, duel.left_arm, duel.left_state, known),
-        side_of(config, duel.right_arm, duel.right_state, known),
+        side_of(config, duel.left_arm, duel.left_state, known, hidden),
+        side_of(config, duel.right_arm, duel.right_state, known, hidden),
     )
 
 

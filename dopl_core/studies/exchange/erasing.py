@@ -24,7 +24,7 @@ from dopl_core.studies.model.log_values import Event
 from dopl_core.studies.model.names import ERASED, ERASED_ANNOTATOR, is_erased
 from dopl_core.studies.model.study_log import StudyLog, log_digest
 from dopl_core.studies.operate.drafts import Draft
-from dopl_core.studies.operate.list_changes import free_place
+from dopl_core.studies.operate.list_changes import free_places
 from dopl_core.studies.operate.roster_changes import append_changes, withdraw_people
 from dopl_core.studies.replay.learner_from_log import excluded, keep_plan
 from dopl_core.studies.store import inserts, tables
@@ -73,7 +73,7 @@ def erase_person(store: Store, study: str, person: str, *, answers: bool = False
             raise StudyError(f'"{person}" was erased already')
         if arm.present:
             _let_leave(tx, person)
-        free_place(tx, person)
+        free_places(tx, [person])
         log = log_of(tx)
         known = [*(arm.id for arm in log.coming.arms), *_annotators_in(log)]
         name = _new_name(ERASED, known)

@@ -21,7 +21,7 @@ ON_LIST = (
     "For example phone, note. Separated by commas. Readers of the list see them too. Cards show "
     "them as well, unless you also choose them in *Columns that cards do not show*."
 )
-HIDDEN = "Separated by commas. The learner may still use them."
+HIDDEN = "Separated by commas. It holds at once. The learner may still use them."
 CONSENT = "Annotators agree to it before they begin, and again if it changes. It holds at once."
 KEPT = "Weeks to keep personal data after the end (0: no limit)"
 KEEP = "After a study is closed, or a person has left, `dopl retain` erases what is older."
@@ -224,7 +224,9 @@ class Settings:
         ),
     ] = ""
     hidden_columns: Annotated[
-        str, text(2_000), About("cards", "Columns that cards do not show", HIDDEN, world="observed")
+        str,
+        text(2_000),
+        About("cards", "Columns that cards do not show", HIDDEN, "at once", world="observed"),
     ] = ""
     hide_state: Annotated[
         bool,

@@ -1,6 +1,6 @@
 """The owner decides: who is taken off this week's list, and who is put on it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -46,14 +46,17 @@ def change_list(
             )
 
 
-def free_place(tx: StudyTransaction, person: str) -> None:
-    """Take somebody who is being erased off the open list; the next in line moves up.
+def free_places(tx: StudyTransaction, going: Iterable[str], because: str = "") -> None:
+    """Take people who leave or are being erased off the open list; the next in line move up.
 
     Nothing changes where nobody else could be on the list.
     """
     is_open = tx.row.episode and tx.row.epoch < tx.config.horizon and tx.row.status != "closed"
-    if is_open and person in {tx.config.arms[n].id for n in tx.epochs[-1].listed.tolist()}:
-        _append(tx, [person], [], "")
+    if tx.config.world == "observed" and is_open:
+        listed = {tx.config.arms[n].id for n in tx.epochs[-1].listed.tolist()}
+        remove = [person for person in going if person in listed]
+        if remove:
+            _append(tx, remove, [], because)
 
 
 def _append(tx: StudyTransaction, remove: Sequence[str], add: Sequence[str], because: str) -> bool:

@@ -9,11 +9,14 @@ from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.names import ERASED_ANNOTATOR
 from dopl_core.studies.model.study_config import Arm
 from dopl_core.studies.operate.first_round import draw_anew
+from dopl_core.studies.operate.list_changes import free_places
 from dopl_core.studies.operate.planning import withdraw
 from dopl_core.studies.replay import learner_from_log
 from dopl_core.studies.store import log_reader, queries, tables
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.transaction import StudyTransaction, write_study
+
+LEFT = "has left"  # why somebody is taken off the open list
 
 
 def join(store: Store, study: str, arms: Sequence[Arm]) -> None:
@@ -23,11 +26,12 @@ def join(store: Store, study: str, arms: Sequence[Arm]) -> None:
 
 
 def leave(store: Store, study: str, ids: Iterable[str]) -> None:
-    """Arms leave: no duel asks about them any more, and no list has them."""
+    """Arms leave: no duel asks about them any more, and the next in line take their places."""
     going = list(ids)
     with write_study(store, study) as tx:
         withdraw_people(tx, going)
         append_changes(tx, leaving(tx.next_config, going))
+        free_places(tx, going, LEFT)
 
 
 def update_people(
@@ -51,6 +55,7 @@ def update_people(
         changes = [joining(config, coming)] if coming else []
         changes += [leaving(config, going)] if going else []
         append_changes(tx, *changes)
+        free_places(tx, going, LEFT)
     return len(coming), len(going)
 
 

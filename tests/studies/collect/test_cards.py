@@ -12,12 +12,12 @@ CPAP = ("Low adherence", "Moderate adherence", "High adherence")
 
 def test_evidence_is_made_up_in_simulated_worlds_and_from_the_roster_in_observed_ones():
     simulated = studies.from_environment("cpap", seed=7)
-    side = side_of(simulated, 4, 2, {})
+    side = side_of(simulated, 4, 2, {}, ())
     drawn = demo_evidence("cpap", CPAP, 2, seed=7, arm=4, episode=3, epoch=1)
     assert cards.evidence(simulated, side, 3, 1) == drawn
     arms = [studies.Arm(f"p{n}", "Ann", state="Low", columns={"age": "61"}) for n in range(3)]
     observed = studies.from_roster(arms, ["Low", "High"], title="Ward", budget=2)
-    side = side_of(observed, 0, 0, {"p0": {"age": "62"}})
+    side = side_of(observed, 0, 0, {"p0": {"age": "62"}}, ())
     assert cards.evidence(observed, side, 3, 1) == Evidence((Fact("Age", "62"),))
 
 
@@ -83,7 +83,7 @@ def test_both_sides_have_the_same_facts_and_missing_ones_are_not_known():
 
 def test_the_explanation_of_a_practice_duel_does_not_reveal_a_hidden_state():
     config = studies.from_environment("cpap", seed=7)
-    better, worse = side_of(config, 4, 2, {}), side_of(config, 5, 0, {})
+    better, worse = side_of(config, 4, 2, {}, ()), side_of(config, 5, 0, {}, ())
     seen = [cards.evidence(config, side, 0, 0) for side in (better, worse)]
     said = cards.why_better(better, worse, seen, state_shown=False)
     assert said.startswith("Hours of CPAP, last seven nights: ")

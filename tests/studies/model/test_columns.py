@@ -44,6 +44,18 @@ def test_a_hidden_column_is_on_no_card_and_still_used(sqlite_store: Store) -> No
     assert found.left.columns.keys() == {"age", "note"}
 
 
+def test_a_column_is_hidden_at_once_from_the_open_comparison(sqlite_store: Store) -> None:
+    study = studies.create_study(sqlite_store, ward())
+    shown = studies.next_duel(sqlite_store, study, "Ann")
+    assert isinstance(shown, studies.Ask)
+    assert "phone" in shown.left.columns
+    studies.change_settings(sqlite_store, study, hidden_columns="phone")
+    again = studies.next_duel(sqlite_store, study, "Ann")
+    assert isinstance(again, studies.Ask)
+    assert again.left.arm == shown.left.arm
+    assert "phone" not in again.left.columns | again.right.columns
+
+
 def test_a_simulated_world_has_its_columns_in_its_environment() -> None:
     assert studies.from_environment("cpap").columns is None
 

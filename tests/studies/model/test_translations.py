@@ -58,7 +58,7 @@ def test_cards_show_states_and_columns_in_the_readers_language() -> None:
     token = LANGUAGE.set("de")
     try:
         columns = {"p0": {"hours_1": "1", "hours_2": "2", "hours_3": "3", "last_visit": "May"}}
-        side = studies.side_of(config, 0, 0, columns)
+        side = studies.side_of(config, 0, 0, columns, config.hidden)
         seen = studies.cards.evidence(config, side, 1, 0)
     finally:
         LANGUAGE.reset(token)

@@ -219,6 +219,22 @@ def test_somebody_who_has_left_is_not_next_in_line_and_gets_no_place(store: Stor
     check_replay(store, study)
 
 
+def test_somebody_on_the_list_who_leaves_makes_room_for_the_next_in_line(store: Store) -> None:
+    study = ten(store)
+    before = now(store, study)
+    [first, second], (next_one, *_) = ids(before.listed)[:2], ids(before.reserve)
+    studies.leave(store, study, [first])
+    after = now(store, study)
+    assert next_one in ids(after.listed)
+    assert first not in ids(after.listed)
+    assert [(one.id, one.because) for one in after.removed] == [(first, "has left")]
+    assert len(after.listed) == len(before.listed)
+    roster = [arm for arm in studies.coming_config(store, study).arms if arm.id != second]
+    studies.update_people(store, study, [arm for arm in roster if arm.present], left=True)
+    assert second not in ids(now(store, study).listed)
+    studies.replay_study(store, study)
+
+
 def test_logs_of_older_versions_in_which_somebody_who_had_left_moved_up_still_replay(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,7 +152,7 @@ def effect_by_state_finding(found: Assessment) -> Finding:
     within = [estimate[:3] for estimate in found.effect.by_state]
     data[["within", "within_low", "within_high"]] = within
     if data.difference.isna().all():
-        return Finding("In no state were people seen both with help and without", data)
+        return Finding("Too few moves with help and without for an estimate in any state", data)
     in_favour = [effect.known.in_favour for effect in found.effect_by_state]
     positive = data[(data.low > 0) & pd.Series(in_favour)]
     if not found.help_works or positive.empty:

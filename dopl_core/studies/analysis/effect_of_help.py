@@ -31,6 +31,7 @@ LEVEL = 0.9  # of intervals
 CLAIM_ERRORS, SCEPTICAL_PROBABILITY, FIRST_CLAIM_WEEK, LOOKS = 1.9, 0.90, 8, 26
 WIDENING = 1.1  # of intervals: no model covers all differences between arms (bench working)
 MIN_PAIRS = 2.0  # pairs of weeks that a comparison within people needs
+MIN_MOVES = 5  # with help, and without, that an estimate for a state needs: fewer are mostly prior
 
 
 class Estimate(NamedTuple):
@@ -270,7 +271,7 @@ def overall_effect(gains: FloatArray, visits: IntArray, level: float = LEVEL) ->
 class EffectInState(NamedTuple):
     """What was observed in a state, and the estimated effect of help in it.
 
-    estimate: unknown unless people were seen in the state both with help and without
+    estimate: unknown unless MIN_MOVES were seen from the state with help, and as many without
     """
 
     known: KnownEffect
@@ -287,16 +288,16 @@ def effect_by_state(
 
     gains: [d, n, s];  visits: [n, s, a, s']
     """
-    drawn, both = _state_gains(gains, visits), seen_both_ways(visits)
+    drawn, enough = _state_gains(gains, visits), seen_both_ways(visits, MIN_MOVES)
     return [
-        EffectInState(known, summarise(drawn[:, s], level) if both[s] else UNKNOWN_ESTIMATE)
+        EffectInState(known, summarise(drawn[:, s], level) if enough[s] else UNKNOWN_ESTIMATE)
         for s, known in enumerate(known_effects(visits))
     ]
 
 
-def seen_both_ways(visits: IntArray) -> NDArray[np.bool_]:
-    """Which states [s] were seen with help and without."""
-    return np.asarray((visits.sum(axis=(0, 3)) > 0).all(axis=1))
+def seen_both_ways(visits: IntArray, least: int = 1) -> NDArray[np.bool_]:
+    """Which states [s] were seen at least so often with help, and as often without."""
+    return np.asarray((visits.sum(axis=(0, 3)) >= least).all(axis=1))
 
 
 def _state_gains(gains: FloatArray, visits: IntArray) -> FloatArray:

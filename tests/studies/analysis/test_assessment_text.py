@@ -151,7 +151,7 @@ def test_a_state_is_not_claimed_where_the_shares_contradict_the_estimate():
 def test_a_state_that_was_seen_one_way_only_has_no_estimate():
     one_way = [EffectInState(KnownEffect(20, 12, 0, 0), UNKNOWN_ESTIMATE)] * 3
     found = assessment_text.effect_by_state_finding(replace(PROVEN, effect_by_state=one_way))
-    assert found.title == "In no state were people seen both with help and without"
+    assert found.title == "Too few moves with help and without for an estimate in any state"
     assert found.data.observed[0] == (
         'Patients in "Low" were better off the next week 12 of 20 times with help (60 %). Nobody '
         'in "Low" has been seen without help yet.'

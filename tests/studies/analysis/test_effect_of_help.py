@@ -149,12 +149,20 @@ def test_a_state_without_arms_seen_both_ways_has_no_estimate():
 
 def test_the_effect_by_state_weighs_arms_by_their_visits_helped_or_not():
     visits = np.zeros((2, 2, 2, 2), dtype=int)
-    visits[0, 0, 0, 1], visits[0, 0, 1, 0], visits[1, 0, 1, 1] = 1, 2, 9
+    visits[0, 0, 0, 1], visits[0, 0, 1, 0], visits[1, 0, 1, 1] = 5, 2, 9
     gains = np.tile([[0.0], [0.4]], (10, 1, 2))
     worse, better = effect_of_help.effect_by_state(gains, visits)
-    assert worse.known == KnownEffect(11, 9, 1, 1)
-    assert worse.estimate.mean == pytest.approx(0.4 * 9 / 12)
+    assert worse.known == KnownEffect(11, 9, 5, 5)
+    assert worse.estimate.mean == pytest.approx(0.4 * 9 / 16)
     assert not better.estimate.known
+
+
+def test_a_state_with_four_moves_without_help_has_counts_and_no_estimate():
+    visits = np.zeros((1, 2, 2, 2), dtype=int)
+    visits[0, 0, 0, 1], visits[0, 0, 1, 1] = 4, 20
+    worse, _ = effect_of_help.effect_by_state(np.full((10, 1, 2), 0.5), visits)
+    assert worse.known.seen_without == 4
+    assert not worse.estimate.known
 
 
 def test_a_state_that_was_not_seen_both_ways_has_counts_and_no_estimate():

@@ -34,6 +34,7 @@ class Clinic:
         self.study = studies.create_study(store, config, past)
         self.next_id, self.left = 20, ["p7"]
         self.weeks = self.gone = 0
+        self.freed: list[tuple[int, bool]] = []  # (week, by lot) of places that leavers had
         self.team = ["Ann", "Bob"]
 
     def answer(self, count: int) -> None:
@@ -68,6 +69,7 @@ class Clinic:
         if number % 4 == 1 and self.gone < 9:
             self.gone += 1
             who = rng.choice(sorted(set(studies.present_states(store, study)) - set(self.left)))
+            self.note_place(who)
             studies.leave(store, study, [who])
             self.left.append(who)
         if number in (10, 20, 30):
@@ -94,6 +96,7 @@ class Clinic:
             return
         here = set(studies.present_states(self.store, self.study)) - set(self.left)
         who = self.left.pop(1) if number == 34 else min(here)
+        self.note_place(who)
         studies.erase_person(self.store, self.study, who, answers=number == 26)
 
     def report(self, newcomers: dict[str, str] | None = None) -> None:
@@ -123,6 +126,10 @@ class Clinic:
 
     def list(self) -> studies.WeekList:
         return studies.read_lists(self.store, self.study, last=1)[-1]
+
+    def note_place(self, arm: str) -> None:
+        """Remember the place on the open list of somebody who is about to go."""
+        self.freed += [(self.weeks, one.by_lot) for one in self.list().listed if one.id == arm]
 
     def change_list(self) -> None:
         week = self.list()
@@ -156,14 +163,17 @@ def test_forty_weeks_of_a_clinic_replay_to_the_bit_and_survive_export_and_import
     reported_at_once = kinds.count("arms_joined") - 12 - 3
     assert 2 <= reported_at_once <= 6  # where that is not where they were when they joined
     assert kinds.count("report_undone") == 5
-    assert kinds.count("list_changed") == 8 + 3
+    assert kinds.count("list_changed") == 8 + 3 + len(clinic.freed)  # the next in line move up
     assert kinds.count("arms_left") == 9 + 2
     assert kinds.count("erased") == len(ERASED)
     assert kinds.count("corrected") == 6
     assert kinds.count("settings_changed") == 2
     assert kinds.count("photos_added") == 1
     lots = [sum(one.by_lot for one in week.listed) for week in studies.read_lists(store, study)]
+    for week, by_lot in clinic.freed:
+        lots[week] += by_lot
     assert lots == [0] * 14 + [1] * 12 + [2] * 15
+    assert {by_lot for _, by_lot in clinic.freed} == {True, False}
     check_replay(store, study)
     exported = studies.export_bundle(store, study)
     learner = blobs.digest(studies.load_learner(store, study).state())

@@ -89,19 +89,25 @@ def next_changes(config: StudyConfig, coming: StudyConfig) -> str:
 
 
 def joins(study: Study, coming: StudyConfig) -> None:
-    """Add one person; the fields are empty again afterwards."""
+    """Add one person; the fields are empty again afterwards.
+
+    A form sends all fields with the click: a field left just before it cannot redraw the page.
+    """
     show_flash("join")
     key = f"join-{coming.n_arms}"
-    left, right = st.columns(2)
-    arm = left.text_input("ID", key=f"{key}-id").strip()
-    label = right.text_input("Name", key=f"{key}-name").strip()
-    groups = list(dict.fromkeys(one.group for one in coming.arms))
-    group = "all"
-    if groups != ["all"]:
-        group = st.selectbox("Group", groups, key=f"{key}-group", accept_new_options=True)
-    state = state_control(coming, "State now", None, key=f"{key}-state")
-    columns = fields(list(dict.fromkeys(c for one in coming.arms for c in one.columns)), {}, key)
-    if clicked("Add this person", key="join"):
+    with st.form(key, border=False, enter_to_submit=False):
+        left, right = st.columns(2)
+        arm = left.text_input("ID", key=f"{key}-id").strip()
+        label = right.text_input("Name", key=f"{key}-name").strip()
+        groups = list(dict.fromkeys(one.group for one in coming.arms))
+        group = "all"
+        if groups != ["all"]:
+            group = st.selectbox("Group", groups, key=f"{key}-group", accept_new_options=True)
+        state = state_control(coming, "State now", None, key=f"{key}-state")
+        names = list(dict.fromkeys(c for one in coming.arms for c in one.columns))
+        columns = fields(names, {}, key)
+        done = clicked("Add this person", "join", st.form_submit_button)
+    if done:
         with show_errors():
             if not arm:
                 raise ValueError("the ID is empty: every person needs one")

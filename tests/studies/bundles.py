@@ -25,10 +25,12 @@ def files(content: bytes) -> Members:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def zipped(members: Members, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """A zip of these files."""
+def zipped(
+    members: Members, compression: int = zipfile.ZIP_DEFLATED, level: int | None = None
+) -> bytes:
+    """A zip of these files; level: 1 is quick, 9 is small."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
+    with zipfile.ZipFile(buffer, "w", compression, compresslevel=level) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()

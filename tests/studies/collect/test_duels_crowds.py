@@ -16,20 +16,23 @@ from dopl_core.studies.store import log_reader
 pytestmark = pytest.mark.long
 
 
-def test_fifty_annotators_give_five_thousand_answers(url: str, tmp_path: Path) -> None:
+def test_fifty_annotators_give_thousands_of_answers(url: str, tmp_path: Path) -> None:
+    answers = 5000 if url.startswith("sqlite") else 2000
     store = studies.open_store(url)
     config = cpap(budget=10, horizon=25, ratings=2, ties_allowed=True, lease_seconds=30)
     study = studies.create_study(store, config)
     notes = [tmp_path / "notes 0", tmp_path / "notes 1"]
     started = [
-        crowds.crowd(url, study, notes[n], first=1 + 25 * n, annotators=25, answers=2500, seed=n)
+        crowds.crowd(
+            url, study, notes[n], first=1 + 25 * n, annotators=25, answers=answers // 2, seed=n
+        )
         for n in range(2)
     ]
     for process in started:
         process.join()
     assert [process.exitcode for process in started] == [0, 0]
     acknowledged = crowds.noted(notes)
-    assert len(acknowledged) == 5000
+    assert len(acknowledged) == answers
     crowds.check(store, study, acknowledged)
     assert len(studies.annotators(studies.answers(store, study))) == 50
     store.close()

@@ -20,7 +20,7 @@ from dopl_core.studies import Arm, Ask, Store
 from dopl_core.studies.model.event_kinds import KINDS
 from dopl_core.studies.store import blobs
 
-COUNT = int(os.environ.get("DOPL_FUZZ", "300"))
+COUNT = int(os.environ.get("DOPL_FUZZ", "180"))
 PARTS = 6  # tests that share them
 SECONDS = 20  # more is a hang
 KEPT = Path(__file__).resolve().parents[2] / "data" / "kept"
@@ -211,7 +211,7 @@ def test_a_spoilt_bundle_is_refused_or_is_sound(
         content = spoilt(whole[number % len(whole)], rng)
         (tmp_path / "last.zip").write_bytes(content)  # to look at, if it fails
         came[tried(sqlite_store, content)] += 1
-    assert came["refused"] > came["imported"] > 0
+    assert min(came["refused"], came["imported"]) > 0  # both happen
     if log := os.environ.get("DOPL_FUZZ_LOG"):
         with Path(log).open("a") as file:
             file.write(f"{part} {dict(came)}\n")

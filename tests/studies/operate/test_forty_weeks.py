@@ -147,19 +147,9 @@ class Clinic:
             return
 
 
-@pytest.mark.long
-def test_forty_weeks_of_a_clinic_replay_to_the_bit_and_survive_export_and_import(
-    store: Store, clock: Clock
-) -> None:
-    clinic = Clinic(store, clock)
-    clinic.answer(6)
-    studies.close_duels(store, clinic.study)
-    studies.advance(store, clinic.study)
-    for number in range(40):
-        clinic.week(number)
-    study = clinic.study
-    assert studies.get_study(store, study).episode == 41
-    kinds = [event.kind for event in log_reader.read_log(store, study).events]
+def check_everything_happened(clinic: Clinic) -> None:
+    """In forty weeks."""
+    kinds = [event.kind for event in log_reader.read_log(clinic.store, clinic.study).events]
     reported_at_once = kinds.count("arms_joined") - 12 - 3
     assert 2 <= reported_at_once <= 6  # where that is not where they were when they joined
     assert kinds.count("report_undone") == 5
@@ -169,11 +159,29 @@ def test_forty_weeks_of_a_clinic_replay_to_the_bit_and_survive_export_and_import
     assert kinds.count("corrected") == 6
     assert kinds.count("settings_changed") == 2
     assert kinds.count("photos_added") == 1
-    lots = [sum(one.by_lot for one in week.listed) for week in studies.read_lists(store, study)]
+    weeks = studies.read_lists(clinic.store, clinic.study)
+    lots = [sum(one.by_lot for one in week.listed) for week in weeks]
     for week, by_lot in clinic.freed:
         lots[week] += by_lot
     assert lots == [0] * 14 + [1] * 12 + [2] * 15
     assert {by_lot for _, by_lot in clinic.freed} == {True, False}
+
+
+@pytest.mark.long
+def test_forty_weeks_of_a_clinic_replay_to_the_bit_and_survive_export_and_import(
+    store: Store, clock: Clock
+) -> None:
+    clinic = Clinic(store, clock)
+    clinic.answer(6)
+    studies.close_duels(store, clinic.study)
+    studies.advance(store, clinic.study)
+    weeks = 40 if store.engine.dialect.name == "sqlite" else 16  # where each takes twice as long
+    for number in range(weeks):
+        clinic.week(number)
+    study = clinic.study
+    assert studies.get_study(store, study).episode == weeks + 1
+    if weeks == 40:
+        check_everything_happened(clinic)
     check_replay(store, study)
     exported = studies.export_bundle(store, study)
     learner = blobs.digest(studies.load_learner(store, study).state())

@@ -8,6 +8,7 @@ threads and processes at once. Nothing here knows of a web page.
     config = from_roster(read_roster(path, states), states, title=..., budget=8)   # an observed one
     past = read_history(path, config)                     # past records, if there are some
     read_protocol(store, study)                           # of a trial, if it was made with one
+    trial_rules(store, study)                             # what must stay as it is until it ends
     trial_analysis(store, study), trial_text              # what its protocol promised, at its looks
     study = create_study(store, config, past)             # its id; with its first duels and plan
 
@@ -240,7 +241,7 @@ from dopl_core.studies.operate.list_changes import LONGEST_REASON, change_list
 from dopl_core.studies.operate.mappings import FileKind, remember_columns, remembered_columns
 from dopl_core.studies.operate.planning import advance, close_duels
 from dopl_core.studies.operate.present import Helped, epoch_list, present_states
-from dopl_core.studies.operate.protocols import FixedProtocol, read_protocol
+from dopl_core.studies.operate.protocols import FixedProtocol, read_protocol, trial_rules
 from dopl_core.studies.operate.rehearsal import Habits, rehearse
 from dopl_core.studies.operate.reported_weeks import (
     Standing,

@@ -194,6 +194,8 @@ def change_settings(args: argparse.Namespace) -> None:
         names = [name for name in new if (when == "at once") == _changes_at_once(name)]
         if names:
             say(f"{args.study}: {', '.join(names)} changed; {when}")
+    if {"budget", "by_lot"} & new.keys() and (rules := studies.trial_rules(store, args.study)):
+        say(rules, file=sys.stderr)
 
 
 def _warn_of_columns(chosen: Mapping[str, Any], cards: Iterable[Mapping[str, str]]) -> None:

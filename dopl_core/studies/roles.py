@@ -141,6 +141,7 @@ CALLS: dict[str, Call] = {
     "finish_flag": Call(_TEAM, "flag done", scope="impression"),
     # Insights, and how annotators answer
     "read_protocol": Call(_TEAM),
+    "trial_rules": Call(_TEAM),
     "trial_analysis": Call(_TEAM, look="insights"),
     "assessment.assess": Call(_TEAM, look="insights"),
     "reliability.measure_enough": Call(_TEAM, look="insights"),

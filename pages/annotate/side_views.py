@@ -27,7 +27,7 @@ from pages.shared.markdown import plain
 MOST_NAMES = 12  # of the people on the list that are named at the end of a round
 
 WAITS = {
-    "others": gettext_noop("Colleagues are answering the last comparisons of this round."),
+    "others": gettext_noop("The last comparisons of this round are for colleagues."),
     "limits": gettext_noop(
         "There is no comparison for you right now. Colleagues answer the rest of this round."
     ),

@@ -172,10 +172,21 @@ def leaves(study: Study, here: Sequence[Arm], budget: int) -> None:
                     f"{len(here) - len(going)} people would remain, but each list has {budget} "
                     "places: lower that number in Settings first"
                 )
+            before = listed_now(study)
             studies.leave(store(), study.id, going)
             left = some_names([names[arm] for arm in going], 5)
-            flash(f"{left} will not be on any list from now on.", "leave")
+            said = f"{left} will not be on any list from now on."
+            if moved_up := [name for arm, name in listed_now(study).items() if arm not in before]:
+                verb = "is" if len(moved_up) == 1 else "are"
+                said += f" {some_names(moved_up, 5)} {verb} on this list in their place."
+            flash(said, "leave")
             st.rerun()
+
+
+def listed_now(study: Study) -> dict[str, str]:
+    """The names of the people on the newest list, by id."""
+    weeks = studies.read_lists(store(), study.id, last=1)
+    return {one.id: name_and_id(one.label, one.id) for week in weeks for one in week.listed}
 
 
 def comes_back(study: Study, coming: StudyConfig, gone: Sequence[Arm]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from dopl_core import studies
-from dopl_core.studies import Study, week_of
+from dopl_core.studies import Study
 from pages.shared.clicks import clicked
 from pages.shared.errors import show_errors
 from pages.shared.flash import flash, show_flash
@@ -25,7 +25,8 @@ def show(study: Study) -> None:
         "that cards do not show, hold at once. States and their order cannot change."
     )
     help_link("owner", "What the settings mean")
-    keep_the_protocol(study)
+    if rules := studies.trial_rules(store(), study.id):
+        st.warning(plain(rules))
     settings = [one for one in studies.offered_in("observed") if one.about.changes != "never"]
     columns = list(dict.fromkeys(column for arm in config.arms for column in arm.columns))
     chosen: dict[str, Any] = {}
@@ -42,15 +43,3 @@ def show(study: Study) -> None:
     st.divider()
     with st.container(horizontal=True):
         status_buttons(study)
-
-
-def keep_the_protocol(study: Study) -> None:
-    """What must stay as it is until a trial ends."""
-    fixed, config = studies.read_protocol(store(), study.id), study.config
-    if fixed is None or week_of(config, study.episode, study.epoch) > fixed.protocol.weeks:
-        return
-    word, trial = plain(config.epoch_word), fixed.protocol
-    st.warning(
-        f"The trial ends after {word} {trial.weeks}. Until then, keep {trial.budget} places, "
-        f"{trial.by_lot} of them chosen at random. Anything else is a deviation from the protocol."
-    )

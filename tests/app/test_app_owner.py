@@ -244,6 +244,17 @@ def test_people_join_leave_and_return_with_the_next_list(visit, store, clinic):
     assert studies.present_states(store, clinic)["p02"] == "Moderate"
 
 
+def test_the_owner_reads_who_is_listed_in_the_place_of_somebody_who_left(visit, store, clinic):
+    week = studies.read_lists(store, clinic)[-1]
+    app = open_tab(visit, clinic, "People")
+    app.multiselect(key="leave-12").set_value([week.listed[0].id]).run()
+    app = click(app, "leave")
+    up = week.reserve[0]
+    assert f"{up.label} ({up.id}) is on this list in their place." in said(app)
+    app.multiselect(key="leave-11").set_value([week.reserve[-1].id]).run()
+    assert "in their place" not in said(click(app, "leave"))
+
+
 def test_a_file_adds_new_people_and_changes_nobody_else(visit, store, clinic):
     app = open_tab(visit, clinic, "People")
     content = b"Nr,Name,Condition\np01,Amara,Low\nq1,Quin,High\nq2,Rae,\n"

@@ -99,6 +99,23 @@ def test_a_switch_is_turned_on_and_off_by_command(new) -> None:
             cli.main(["settings", study, wrong])
 
 
+def test_changed_places_of_a_trial_are_a_deviation_that_is_named(new, capsys) -> None:
+    config, study = new("--sitting", "0", "--by-lot", "1")
+    cli.main(["settings", study, "by_lot=0"])
+    assert capsys.readouterr().err == ""
+    promised = studies.Protocol(
+        **{"question": "Do calls help?", "people": 4, "budget": 2, "by_lot": 1, "effect": 0.2},
+        **{"weeks": 8, "looks": (8,)},
+    )
+    store = studies.open_store()
+    trial = studies.create_study(store, config, protocol=promised)
+    store.close()
+    cli.main(["settings", trial, "by_lot=0"])
+    assert "Until then, keep 2 places, 1 of them chosen at random" in capsys.readouterr().err
+    cli.main(["settings", trial, "show_id=on"])
+    assert capsys.readouterr().err == ""
+
+
 def test_a_column_that_nobody_has_is_named(new, capsys, tmp_path) -> None:
     _, study = new("--sitting", "0")
     needed = ("--states", "Low,High", "--budget", "2", "--title", "Ward")

@@ -24,3 +24,16 @@ def read_protocol(store: Store, study: str) -> FixedProtocol | None:
             body = body_of(event)
             return FixedProtocol(event.at, body.protocol, body.digest)
     return None
+
+
+def trial_rules(store: Store, study: str) -> str:
+    """What must stay as it is until a study's trial ends; empty without a trial, or after it."""
+    fixed = read_protocol(store, study)
+    with read_study(store, study) as reader:
+        if fixed is None or reader.week > fixed.protocol.weeks:
+            return ""
+        word, trial = reader.config.epoch_word, fixed.protocol
+    return (
+        f"The trial ends after {word} {trial.weeks}. Until then, keep {trial.budget} places, "
+        f"{trial.by_lot} of them chosen at random. Anything else is a deviation from the protocol."
+    )

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from acts import choice, come_in, expect_answers, open_duels, think
 from app_server import Server
-from axe_playwright_python.sync_playwright import Axe
+from axe import serious_findings
 from forged import requests_away
 from playwright.sync_api import Error, expect
 
@@ -226,32 +226,23 @@ def test_every_page_works_without_a_network_and_axe_finds_nothing_serious(
     for place, ready in places.items():
         page.goto(f"{server.url}/{place}")
         expect(ready).to_be_visible()
-        check(page, place)
+        assert serious_findings(page) == [], place
         for tab in page.get_by_role("tab").all()[1:]:
             tab.click()
-            check(page, f"{place}, {tab.inner_text()}")
+            assert serious_findings(page) == [], f"{place}, {tab.inner_text()}"
     page.goto(f"{server.url}/annotate?study={study}")
     think(page)
     choice(page, "left").click()
     for name in ("Next", "Skip practice", "Flag a card"):  # feedback, a comparison, a flag
         button = page.get_by_role("button", name=name)
         expect(button).to_be_visible()
-        check(page, f"before {name}")
+        assert serious_findings(page) == [], f"before {name}"
         button.click()
     background = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
     assert background == {"light": "rgb(251, 250, 246)", "dark": "rgb(17, 24, 30)"}[scheme]
     page.context.close()
     assert away == []
     assert not server.left.exists(), server.left.read_text()
-
-
-def check(page, place):
-    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
-    running = {"exclude": [["[data-testid=stStatusWidget]"]]}  # Streamlit's own, while it is there
-    found = Axe().run(page, running).response["violations"]
-    serious = [v for v in found if v["impact"] in ("serious", "critical")]
-    details = [(v["id"], [n["html"][:160] for n in v["nodes"]][:3]) for v in serious]
-    assert not details, f"{place}: {details}"
 
 
 def test_a_request_to_another_computer_would_fail_and_be_noticed(browser):

@@ -290,18 +290,18 @@ def test_buttons_keep_their_place_and_the_next_pair_starts_at_the_top(page, serv
     rules |= {"reason_every": 2, "reason_tags": "Hours"}  # the button for it takes no place
     study = studies.create_study(store, studies.from_roster(arms, ("A", "B"), **rules))
     open_duels(page, server, study)
-    given = 0
+    given, narrow = 0, []
     for width, height in ((320, 568), (667, 375), (640, 400), (1280, 800)):
         page.set_viewport_size({"width": width, "height": height})
-        places, tallest, is_short = set(), set(), height < 500
-        for _ in range(3):
+        places, heights, is_short = set(), [], height < 500
+        while len(heights) < 3 or (is_short and max(heights) - min(heights) < 40):  # notes differ
             think(page)
             page.evaluate("document.querySelector('.stMain').scrollTo(0, 9999)")
             page.keyboard.press("ArrowLeft")
             expect_answers(page, given := given + 1)
             seen = page.evaluate(MEASURE)
             places.add(round(seen["button"]["top"]))
-            tallest.add(seen["left"]["height"])
+            heights.append(seen["left"]["height"])
             assert seen["scrolled"] == 0
             assert seen["wide"] <= width
             assert 0 <= seen["button"]["top"] < seen["others"]["bottom"] <= height
@@ -310,10 +310,11 @@ def test_buttons_keep_their_place_and_the_next_pair_starts_at_the_top(page, serv
             assert seen["sticks"] != is_short
         assert max(places) - min(places) <= 1
         if is_short:  # a card without a long note and the buttons fit
-            assert seen["left"]["top"] + min(tallest) <= height
+            assert seen["left"]["top"] + min(heights) <= height
+        narrow += [int(width == 320)] * len(heights)
     said = answers_of(store, study)
-    assert list(said.narrow) == [1] * 3 + [0] * 9
-    assert 2 < (said.reason_asked == 1).sum() < 10
+    assert list(said.narrow) == narrow
+    assert 1 / 4 < (said.reason_asked == 1).mean() < 3 / 4
 
 
 @pytest.mark.parametrize("size", [(390, 664), (320, 568)])

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from dopl_core.studies.model.outcomes import ANSWERS, CREDIT, LEARNT
@@ -20,36 +21,22 @@ class _Now(FunctionElement[int]):
     """The time by the clock of PostgreSQL; SQLite has only that of the process."""
 
     inherit_cache = True
-    name = "now"
-    type = sa.BigInteger()
-
-
-@compiles(_Now, "postgresql")
-def _now_there(*_: Any, **__: Any) -> str:
-    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
-
-
-@compiles(_Now, "sqlite")
-def _now_here(*_: Any, **__: Any) -> str:
-    return "NULL"
+    name, type = "now", sa.BigInteger()
+    sql = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
 
 
 class _Table(FunctionElement[int]):
-    """The number of the table of studies in PostgreSQL."""
+    """The number of the table of studies in PostgreSQL; SQLite has none."""
 
     inherit_cache = True
-    name = "table"
-    type = sa.BigInteger()
+    name, type = "table", sa.BigInteger()
+    sql = "CAST(studies.tableoid AS BIGINT)"
 
 
-@compiles(_Table, "postgresql")
-def _table_there(*_: Any, **__: Any) -> str:
-    return "CAST(studies.tableoid AS BIGINT)"
-
-
-@compiles(_Table, "sqlite")
-def _table_here(*_: Any, **__: Any) -> str:
-    return "NULL"
+@compiles(_Now)
+@compiles(_Table)
+def _in_sql(element: _Now | _Table, compiler: SQLCompiler, **_: Any) -> str:
+    return element.sql if compiler.dialect.name == "postgresql" else "NULL"
 
 
 _study = sa.select(*_s, _Now().label("now"), _Table().label("table"))

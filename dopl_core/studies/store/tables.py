@@ -8,6 +8,8 @@ are milliseconds since 1970, UTC.
 New databases get these tables; migrations bring older ones to them, and a test compares the two.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -21,6 +23,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    TextClause,
     UniqueConstraint,
     text,
 )
@@ -42,6 +45,11 @@ def _one_of(table: str, column: str, words: tuple[str, ...]) -> CheckConstraint:
 def _of_study(primary: bool = False) -> Column[str]:
     link = ForeignKey("studies.id", ondelete="CASCADE")
     return Column("study", Text, link, primary_key=primary, nullable=False)
+
+
+def _index_where(name: str, rows: TextClause, *columns: Column[Any], unique: bool = False) -> None:
+    """An index of some rows only."""
+    Index(name, *columns, unique=unique, sqlite_where=rows, postgresql_where=rows)
 
 
 # SQLite numbers rows itself only where the key is exactly INTEGER.
@@ -190,14 +198,7 @@ duels = Table(
     CheckConstraint("left_arm <> right_arm", name="duels_arms"),
 )
 FREE = text("free > 0")
-Index(
-    "duels_free",
-    duels.c.study,
-    duels.c.episode,
-    duels.c.id,
-    sqlite_where=FREE,
-    postgresql_where=FREE,
-)
+_index_where("duels_free", FREE, duels.c.study, duels.c.episode, duels.c.id)
 
 impressions = Table(
     "impressions",
@@ -220,30 +221,11 @@ impressions = Table(
 _LIVE = text("outcome IS NULL OR outcome <> 'undone'")
 _OPEN = text("outcome IS NULL")
 # Never the same duel twice to one person.
-Index(
-    "impressions_once",
-    impressions.c.duel,
-    impressions.c.annotator,
-    unique=True,
-    sqlite_where=_LIVE,
-    postgresql_where=_LIVE,
-)
-Index(
-    "impressions_open",
-    impressions.c.study,
-    impressions.c.expires_at,
-    sqlite_where=_OPEN,
-    postgresql_where=_OPEN,
-)
-Index(
-    "impressions_mine",
-    impressions.c.study,
-    impressions.c.annotator,
-    impressions.c.id,
-    sqlite_where=_OPEN,
-    postgresql_where=_OPEN,
-)
-Index("impressions_annotator", impressions.c.study, impressions.c.annotator, impressions.c.id)
+_index_where("impressions_once", _LIVE, impressions.c.duel, impressions.c.annotator, unique=True)
+_index_where("impressions_open", _OPEN, impressions.c.study, impressions.c.expires_at)
+_mine = (impressions.c.study, impressions.c.annotator, impressions.c.id)
+_index_where("impressions_mine", _OPEN, *_mine)
+Index("impressions_annotator", *_mine)
 
 invites = Table(
     "invites",

@@ -77,7 +77,8 @@ def _where(config: StudyConfig, epoch: Epoch, n: int, place: str) -> str:
             f"plan they are {place}."
         )
     there = "On the list" if n in epoch.listed else "Not on the list"
-    return f"{there}: {place}. The list has {len(epoch.listed)} places."
+    shared = f" Places are shared by {config.fair_column}." if config.fair_column else ""
+    return f"{there}: {place}. The list has {count(len(epoch.listed), 'place')}.{shared}"
 
 
 def _observed(
@@ -125,6 +126,8 @@ def _changes(
             other = replace(epoch, states=states)
             line = in_line(config, learner, other, before).tolist()
             rank = line.index(n) + 1
-            there = "on the list" if rank <= places else "not on the list"
-            said.append(f'In "{state.label}" they would be number {rank}, {there}.')
+            there = ", on the list" if rank <= places else ", not on the list"
+            if config.fair_column:  # a group's share decides, too
+                there = ""
+            said.append(f'In "{state.label}" they would be number {rank}{there}.')
     return [*said, "Answers about them and reports of how people move change the next list."]

@@ -121,15 +121,16 @@ def reasons(
     others = [n for n in np.flatnonzero(learner.present).tolist() if n not in listed | off]
     known = [int(epoch.states[n]) for n in others if epoch.states[n] != UNKNOWN]
     worst, tied = min(known, default=config.n_states), set(urgency[others].tolist())
+    line = in_line(config, learner, epoch, moves).tolist()
+    place = {n: number for number, n in enumerate(line)}
     found = []
-    for n in sorted(listed, key=lambda arm: (arm in drawn, -urgency[arm], arm)):
+    for n in sorted(listed, key=lambda arm: (arm in drawn, place.get(arm, len(line)), arm)):
         marks = {
             "equal": n not in drawn and urgency[n] in tied,
             "badly_off": bool(config.ordered and UNKNOWN < epoch.states[n] <= worst),
             "by_lot": n in drawn,
         }
         found.append((n, marks))
-    line = in_line(config, learner, epoch, moves).tolist()
     waiting = [n for n in line if n not in listed | off | out and n not in gone]
     found += [(n, {"equal": False, "reserve": True}) for n in waiting[: (config.budget + 1) // 2]]
     found += [(n, {"equal": False, "left_out": True}) for n in line if n in out]

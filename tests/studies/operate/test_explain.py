@@ -16,7 +16,7 @@ def test_everybody_has_a_place_in_line_that_agrees_with_the_list(sqlite_store: S
     found = {f"p{n}": studies.explain(sqlite_store, study, f"p{n}") for n in range(10)}
     ranks = sorted(one.rank or 0 for one in found.values())
     assert ranks == list(range(1, 11))
-    assert {found[one.id].rank for one in week.listed} == {1, 2, 3}
+    assert [found[one.id].rank for one in week.listed] == [1, 2, 3]
     assert [found[one.id].rank for one in week.reserve] == [4, 5]
     for arm, one in found.items():
         listed = arm in {one.id for one in week.listed}
@@ -72,6 +72,28 @@ def test_a_rule_that_keeps_somebody_off_the_list_is_said(sqlite_store: Store) ->
         None,
         "A rule in your settings keeps them off this list: how often, or how soon.",
     )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_people_who_are_tied_have_the_same_number_in_line_and_on_the_list(
+    sqlite_store: Store, seed: int
+) -> None:
+    study = studies.create_study(sqlite_store, cohort(20, STATES, seed, budget=6))
+    [week] = studies.read_lists(sqlite_store, study)
+    named = [*week.listed, *week.reserve]
+    ranks = [studies.explain(sqlite_store, study, one.id).rank for one in named]
+    assert ranks == list(range(1, 10))
+
+
+def test_a_place_in_line_decides_nothing_alone_where_places_are_shared(sqlite_store: Store) -> None:
+    rows = "".join(f"p{n},{STATES[n // 6]},{'ab'[n // 6 % 2]}\n" for n in range(12))
+    arms = studies.read_roster(f"id,state,group\n{rows}".encode(), STATES)
+    rules = {"title": "Wards", "budget": 1, "horizon": 1, "practice": False, "sitting": 0}
+    rules |= {"fair_column": "group", "fair_rule": "roster"}
+    study = studies.create_study(sqlite_store, studies.from_roster(arms, STATES, **rules))
+    found = [studies.explain(sqlite_store, study, f"p{n}") for n in range(12)]
+    assert all("The list has 1 place. Places are shared by group." in one.where for one in found)
+    assert not any("on the list" in said for one in found for said in one.change)
 
 
 def test_there_is_nothing_to_explain_without_an_open_list(sqlite_store: Store) -> None:

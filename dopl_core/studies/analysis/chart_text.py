@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.special import expit
 
 from dopl_core.studies.analysis.agreement import MIN_DUELS, Agreement, Interval
+from dopl_core.studies.analysis.effect_of_help import MIN_MOVES
 from dopl_core.studies.model.outcomes import ANSWERS, LEARNT
 from dopl_core.studies.model.plurals import count
 from dopl_core.studies.model.safe_csv import printable
@@ -296,20 +297,18 @@ def plan_changes_finding(plans: pd.DataFrame, horizon: int = 1) -> Finding:
 def moves_findings(transitions: pd.DataFrame) -> dict[str, Finding]:
     """Estimated next states with and without help, by group if groups differ; "" is everybody.
 
-    Only of states and actions that were seen. The title makes no claim about the effect of help:
-    that needs proof (assessment_text.py).
+    Only of states and actions that were seen often enough: fewer moves are mostly prior. The title
+    makes no claim about the effect of help: that needs proof (assessment_text.py).
     """
     words = {"wait": "without help", "act": "with help"}
     found = {}
     for group, data in moves_by_group(transitions.assign(action=transitions.action.map(words))):
         title = "Estimated next states, without and with help" + (f": {group}" if group else "")
         times = data.groupby(["state", "action"], sort=False).visits.transform("sum")
-        missing = data[times == 0].drop_duplicates(["state", "action"])
-        note = " ".join(
-            f'Nobody in "{row.state}" has been seen {row.action} yet.'
-            for row in missing.itertuples()
-        )
-        found[group] = Finding(title, data[times > 0], note)
+        few = data.assign(times=times)[times < MIN_MOVES].drop_duplicates(["state", "action"])
+        rows = ", ".join(f'"{row.state}" {row.action} ({row.times})' for row in few.itertuples())
+        note = f"Not shown, because fewer than {MIN_MOVES} moves were seen: {rows}." if rows else ""
+        found[group] = Finding(title, data[times >= MIN_MOVES], note)
     return found
 
 

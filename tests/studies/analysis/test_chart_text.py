@@ -180,7 +180,7 @@ def test_moves_make_no_claim_and_are_split_only_if_groups_differ():
         for following, chance in zip(("Low", "High"), chances, strict=True)
     ]
     names = ["group", "state", "action", "next_state", "chance"]
-    one = pd.DataFrame(rows, columns=names).assign(sd=0.1, visits=2)
+    one = pd.DataFrame(rows, columns=names).assign(sd=0.1, visits=3)
     found = chart_text.moves_findings(one)
     assert list(found) == [""]
     assert found[""].title == "Estimated next states, without and with help"
@@ -188,19 +188,22 @@ def test_moves_make_no_claim_and_are_split_only_if_groups_differ():
     alike = pd.concat([one, one.assign(group="B", chance=one.chance + 0.05)])
     [(name, data)] = chart_text.moves_by_group(alike)
     assert name == ""
-    assert data.visits.tolist() == [4] * 4
+    assert data.visits.tolist() == [6] * 4
     apart = pd.concat([one, one.assign(group="B", chance=one.chance[::-1].to_numpy())])
     assert [name for name, _ in chart_text.moves_by_group(apart)] == ["A", "B"]
 
 
-def test_moves_that_nobody_made_are_not_estimated():
+@pytest.mark.parametrize("few", [0, 4])
+def test_moves_that_nobody_or_hardly_anybody_made_are_not_estimated(few):
     names = ["group", "state", "action", "next_state", "visits"]
-    rows = [("A", "Low", "wait", "Low", 0), ("A", "Low", "wait", "High", 0)]
-    rows += [("A", "Low", "act", "Low", 0), ("A", "Low", "act", "High", 3)]
+    rows = [("A", "Low", "wait", "Low", few), ("A", "Low", "wait", "High", 0)]
+    rows += [("A", "Low", "act", "Low", 2), ("A", "Low", "act", "High", 3)]
     moves = pd.DataFrame(rows, columns=names).assign(chance=0.5, sd=0.1)
     found = chart_text.moves_findings(moves)[""]
     assert set(found.data.action) == {"with help"}
-    assert found.note == 'Nobody in "Low" has been seen without help yet.'
+    assert found.note == (
+        f'Not shown, because fewer than 5 moves were seen: "Low" without help ({few}).'
+    )
     assert chart_text.moves_findings(moves.assign(visits=0))[""].data.empty
 
 

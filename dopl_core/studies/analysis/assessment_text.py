@@ -112,7 +112,8 @@ def trend_text(found: Assessment) -> str:
     known = everybody[everybody.sum(axis=1) > 0]
     if len(known) < 2:
         return ""
-    first, *_, last = known[:, half].sum(axis=1) / known.sum(axis=1)
+    shares = known[:, half].sum(axis=1) / known.sum(axis=1)
+    first, last = (round(100 * share) for share in shares[[0, -1]])  # as the title shows them
     nouns, word = plural(found.config.noun), found.config.epoch_word
     if first == last or (last > first) == (found.proven_sign > 0):
         return ""
@@ -197,7 +198,7 @@ def by_lot_text(found: Assessment) -> tuple[str, str]:
         )
     if effect.high < 0:
         return "By random places, people did worse with a place than without.", basis
-    return "Random places alone do not show an effect yet.", basis + _targeting(found)
+    return "Random places alone do not prove an effect yet.", basis + _targeting(found)
 
 
 def _choices(drawn: int, waiting: int) -> str:
@@ -303,4 +304,6 @@ def answers_text(changed: AnswersChanged, listed: int) -> str:
         text += " People chosen at random, or with an unknown state, are not counted."
     if changed.people_differ:
         return f"{text} People in one state differ, so answers matter."
+    if 4 * changed.places > changed.of:
+        return text
     return f"{text} People in one state differ little: your order of states says nearly everything."

@@ -201,6 +201,15 @@ def test_a_trend_against_the_answer_is_explained(effect, better, text):
         assert "at most 2 of 4 patients are helped" in said
 
 
+def test_shares_that_round_to_the_same_number_are_no_rise():
+    counts = np.zeros((3, 2, 3), int)
+    counts[0, 0], counts[1:, 0] = (11, 0, 18), (9, 0, 15)
+    found = replace(UNPROVEN, state_counts=counts)
+    assert "15 of 24 patients (62 %)" in assessment_text.states_finding(found).title
+    assert "week 1: 18 of 29 (62 %)" in assessment_text.states_finding(found).title
+    assert assessment_text.trend_text(found) == ""
+
+
 def test_states_are_counted_for_everybody_and_for_those_helped():
     found = assessment_text.states_finding(PROVEN)
     assert found.title == (
@@ -261,6 +270,18 @@ def test_advice_says_what_answers_changed(changed, text):
     assert said.startswith(text)
     little = "People in one state differ little: your order of states says nearly everything."
     assert (little in said) is not changed[2]
+
+
+def test_the_order_does_not_say_nearly_everything_where_answers_changed_most_places():
+    said = assessment_text.answers_text(AnswersChanged(6, 8, False), listed=8)
+    assert said.endswith("6 of the 8 places on the list, compared with your order of states alone.")
+
+
+def test_random_places_are_not_said_to_show_nothing_beside_an_interval_above_zero():
+    above = replace(UNPROVEN, effect_by_lot=EffectByLot(12, Estimate(0.36, 0.13, 0.58, 0.99), 6))
+    title, basis = assessment_text.by_lot_text(above)
+    assert "(90 % interval 13 to 58)" in basis
+    assert title == "Random places alone do not prove an effect yet."
 
 
 def test_places_that_the_order_of_states_says_nothing_about_are_not_counted():

@@ -105,12 +105,12 @@ def answers_text(week: WeekList) -> str:
         return ""
     places = len(week.listed)
     changed = ngettext(
-        "Your answers changed {changed} of the {places} place on the list.",
-        "Your answers changed {changed} of the {places} places on the list.",
+        "The newest answers changed {changed} of the {places} place on the list.",
+        "The newest answers changed {changed} of the {places} places on the list.",
         places,
     )
     if not week.by_answers:
-        changed = _("Your answers changed none of the places on the list.")
+        changed = _("The newest answers changed none of the places on the list.")
     return changed.format(changed=format_number(week.by_answers), places=format_number(places))
 
 

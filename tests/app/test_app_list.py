@@ -1,12 +1,14 @@
 """The List tab: the table, the owner's changes, why and why not."""
 
+from dataclasses import replace
 from html import escape
 
 import pytest
 from clinic_page import click, make, open_tab, said
 
 from dopl_core import studies
-from dopl_core.studies import access
+from dopl_core.studies import access, assessment_text
+from dopl_core.studies.analysis.assessment import AnswersChanged
 from pages.studies import invitations, list_tab
 
 
@@ -177,3 +179,17 @@ def test_flags_name_people_show_their_cards_and_can_be_done(visit, store, clinic
     assert "All flags (CSV)" in [
         one.label for one in open_tab(visit, clinic, "Data").download_button
     ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [(None, ""), (0, "changed none of the places"), (2, "changed 2 of the 3 places on the list.")],
+)
+def test_the_list_speaks_of_the_newest_answers_and_insights_of_all(store, clinic, changed, words):
+    [week] = studies.read_lists(store, clinic)
+    said = list_tab.answers_text(replace(week, by_answers=changed))
+    assert said.startswith("The newest answers" if words else "")
+    assert words in said
+    assert assessment_text.answers_text(AnswersChanged(2, 3, True), 3).startswith(
+        "All your answers"
+    )

@@ -10,7 +10,8 @@ of each clinic and its variance are computed week by week, and a clinic's power 
 approximation with the boundaries of the analysis (lot_trial.py). One simulation of the longest
 trial serves all shorter ones. `dopl bench power` compares with clinics that are played in full.
 
-Not simulated: people who join or leave, unknown states, and rules that share places among groups.
+States are unknown as often as in the records, at random. Not simulated: people who join or leave,
+and rules that share places among groups.
 Axes: d clinics, n people, s states, w weeks, l looks, r random walks.
 """
 
@@ -27,7 +28,7 @@ from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray, IntArray
 from dopl_core.learning.class_rows import waiting_prior
 from dopl_core.learning.reported_weeks import better_off, better_states
 from dopl_core.studies.model.errors import StudyError
-from dopl_core.studies.model.past_records import Records
+from dopl_core.studies.model.past_records import Records, sightings
 from dopl_core.studies.model.protocol import (
     MOST_LOOKS,
     MOST_WEEKS,
@@ -64,6 +65,7 @@ class Power(NamedTuple):
     error: standard error of the simulation
     low, high: nine in ten of the simulated clinics lie between; they differ in what people do
         without help, which is only known from past records
+    unknown: share of states that nobody reports
     """
 
     by_lot: int
@@ -73,6 +75,7 @@ class Power(NamedTuple):
     error: float
     low: float
     high: float
+    unknown: float = 0.0
 
 
 Tell = Callable[[float], None]
@@ -104,15 +107,15 @@ def compute(
     _check(config, effect, weeks, lots, looks)
     rng = np.random.default_rng([seed, 0])
     rows, states, priority = clinics_like(config, history, clinics or CLINICS, rng)
-    both = with_effect(rows, effect)
+    both, unknown = with_effect(rows, effect), unknown_share(config, history)
     found = []
     for number, places in enumerate(lots):
         own = np.random.default_rng([seed, places])
         size = config.budget, places, max(weeks)
         share = partial(_tell_part, tell, number, len(lots))
-        trial = simulate(both, states, priority, *size, own, share)
+        trial = simulate(both, states, priority, *size, own, share, unknown)
         found += [_power(trial, places, even_looks(last, looks), level, own) for last in weeks]
-    return found
+    return [one._replace(unknown=unknown) for one in found]
 
 
 def _tell_part(tell: Tell, number: int, parts: int, share: float) -> None:
@@ -202,6 +205,14 @@ def clinics_like(
     return rows, states, learner.priority[here]
 
 
+def unknown_share(config: StudyConfig, history: Records | None) -> float:
+    """The share of past records whose state is unknown; 0 without records."""
+    if history is None:
+        return 0.0
+    seen, _ = sightings(history.text, config)
+    return float(np.mean([state == UNKNOWN for of_one in seen.values() for _, state in of_one]))
+
+
 def prior_rows(count: int, people: int, n_states: int, rng: np.random.Generator) -> FloatArray:
     """Rows without help [d, n, s, s'] by the learner's prior: most people stay where they are."""
     prior = waiting_prior(np.zeros((n_states, n_states)))  # sums to WEIGHT in each row
@@ -239,11 +250,13 @@ def simulate(
     weeks: int,
     rng: np.random.Generator,
     tell: Tell = _silent,
+    unknown: float = 0.0,
 ) -> Weekly:
     """Play a trial in each clinic, week by week.
 
     transitions: [d, n, s, a, s'];  states: [d, n] at the start
     priority: [n, s] whole numbers, the highest are listed, ties broken at random
+    unknown: share of states that nobody reports
     """
     D, N, S = transitions.shape[:3]
     clinic, arm = np.arange(D)[:, None], np.arange(N)
@@ -251,6 +264,7 @@ def simulate(
     chance = (transitions * better_states(S)[:, None]).sum(axis=-1)  # [d, n, s, a] to be better off
     gain = chance[..., ACT] - chance[..., WAIT]
     found = Weekly(*(np.zeros((D, weeks)) for _ in Weekly._fields))
+    seen = rng.random((D, N)) >= unknown if unknown else None
     for week in range(weeks):
         listed = _first(budget, rng.random((D, N)) - priority[arm, states])
         lots = rng.random((D, N))
@@ -259,7 +273,11 @@ def simulate(
         luck = rng.random((D, N, 1))
         after = (luck >= up_to[clinic, arm, states, action]).sum(axis=-1)
         y = better_off(states, after, S)
-        sums = week_sums(states, listed, drawn, y, gain[clinic, arm, states], S)
+        before = seen
+        if seen is not None:
+            seen = rng.random((D, N)) >= unknown
+        known = None if before is None or seen is None else before & seen
+        sums = week_sums(states, listed, drawn, y, gain[clinic, arm, states], S, known)
         for part, new in zip(found, sums, strict=True):
             part[:, week] = new
         states = after
@@ -282,8 +300,11 @@ def week_sums(
     y: FloatArray,
     gain: FloatArray,
     n_states: int,
+    known: NDArray[np.bool_] | None = None,
 ) -> Weekly:
     """What a week adds, all [d]; all arguments [d, n].
+
+    known: whose states before and after are known, the others leave their lottery; None: all
 
     As in lot_trial.lottery_sums: outcomes less the mean of all in the same lottery and state. With
     k of n drawn, a pair of people is treated differently with the probability 2 q, where
@@ -291,23 +312,24 @@ def week_sums(
     drawn is the sum of their gains times q (m - 1) / m.
     """
     D = len(states)
-    pool = 2 * np.arange(D)[:, None] + listed  # [d, n] clinic and lottery
+    lottery = listed.astype(np.int64) if known is None else np.where(known, listed, 2)
+    pool = 3 * np.arange(D)[:, None] + lottery  # [d, n] clinic and lottery
     cell = pool * n_states + states
 
     def sums(of: IntArray, size: int, x: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(of.ravel(), x.ravel(), size), dtype=float)
 
-    m = np.bincount(cell.ravel(), minlength=2 * D * n_states)
+    m = np.bincount(cell.ravel(), minlength=3 * D * n_states)
     centred = y - (sums(cell, len(m), y) / np.maximum(m, 1))[cell]
-    n = np.bincount(pool.ravel(), minlength=2 * D)
-    k = sums(pool, 2 * D, drawn.astype(float))
+    n = np.bincount(pool.ravel(), minlength=3 * D)
+    k = sums(pool, 3 * D, drawn.astype(float))
     q = k * (n - k) / np.maximum(n * (n - 1), 1)
-    drift = q * sums(pool, 2 * D, gain * (1 - 1 / m[cell]))
+    drift = q * sums(pool, 3 * D, gain * (1 - 1 / m[cell]))
     sign = np.where(listed, -1.0, 1.0)
-    statistic = sums(pool, 2 * D, sign * drawn * centred)
-    variance = q * sums(pool, 2 * D, centred**2)
+    statistic = sums(pool, 3 * D, sign * drawn * centred)
+    variance = q * sums(pool, 3 * D, centred**2)
     each = (drift, statistic, variance)
-    return Weekly(*(x.reshape(D, 2).sum(axis=1) for x in each))
+    return Weekly(*(x.reshape(D, 3)[:, :2].sum(axis=1) for x in each))
 
 
 def _power(

@@ -46,9 +46,15 @@ def advice(
         )
     return (
         f"Choose {design(best, config)}. If help improves {100 * effect:g} more {people} in 100, "
-        f"the trial shows it with a probability of {_percent(best.power)}. Of all designs "
-        f"{_within(best, config, weeks)} with at least {percent(ENOUGH)}, this one draws the "
-        f"fewest {people} at random."
+        f"the trial shows it with a probability of {_percent(best.power)}."
+        + ("" if len(found) == 1 else f" {_fewest(best, config, weeks)}")
+    )
+
+
+def _fewest(best: Power, config: StudyConfig, weeks: int | None) -> str:
+    return (
+        f"Of all designs {_within(best, config, weeks)} with at least {percent(ENOUGH)}, this one "
+        f"draws the fewest {plural(config.noun)} at random."
     )
 
 
@@ -71,8 +77,16 @@ def caveat(found: Sequence[Power], *, records: bool) -> str:
     return (
         f"The simulation has a standard error of at most {max(error, 0.1):.1f} percentage points. "
         f"{source} This is uncertain: a power of {percent(wide.power)} has a 90 % interval of "
-        f"{100 * wide.low:.0f} to {100 * wide.high:.0f} %. "
-        "People who leave and states that nobody reports lower the power."
+        f"{100 * wide.low:.0f} to {100 * wide.high:.0f} %. {_not_simulated(wide.unknown)}"
+    )
+
+
+def _not_simulated(unknown: float) -> str:
+    if unknown < 0.005:
+        return "People who leave and states that nobody reports lower the power."
+    return (
+        f"As in your past records, {_percent(unknown)} of the states are unknown. "
+        "People who leave lower the power."
     )
 
 

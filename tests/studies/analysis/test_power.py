@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from dopl_core import cli, studies
 from dopl_core.learning import lot_trial
-from dopl_core.learning.bandit import ACT, WAIT
+from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT
 from dopl_core.learning.reported_weeks import ReportedWeeks, better_off, better_states
 from dopl_core.studies import Arm, Store, StudyConfig, StudyError, power_text
 from dopl_core.studies.analysis import power
@@ -65,6 +65,47 @@ def test_the_statistic_is_that_of_the_analysis_and_the_drift_is_its_mean() -> No
     error = (trial.statistic - trial.drift).sum(axis=1)
     assert abs(error.mean()) < 3 * error.std() / np.sqrt(len(error))
     assert trial.drift.mean() > 0.2
+
+
+def test_people_with_an_unknown_state_leave_their_lottery_as_in_the_analysis() -> None:
+    rng = np.random.default_rng(1)
+    D, N, S = 40, 12, 3
+    states, after = rng.integers(0, S, (2, D, N))
+    listed = np.tile(np.arange(N) < 5, (D, 1))
+    drawn = np.tile(np.isin(np.arange(N), [0, 3, 6, 9]), (D, 1))
+    known = rng.random((D, N)) < 0.7
+    y, gain = better_off(states, after, S), rng.random((D, N)) / 2
+    found = power.week_sums(states, listed, drawn, y, gain, S, known)
+    helped = (listed ^ drawn).astype(np.int64)
+    seen = np.where(known, after, UNKNOWN)
+    weeks = ReportedWeeks(states, helped, seen, helped, drawn.astype(np.int64))
+    sums = lot_trial.lottery_sums(weeks, S, redraws=1)
+    assert np.allclose(found.statistic, sums.outcome[0].sum(axis=0))
+    assert np.allclose(found.variance, sums.variance.sum(axis=0))
+
+    rows = power.with_effect(power.prior_rows(300, N, S, rng), 0.3)
+    of = np.zeros((300, N), dtype=np.int64), np.zeros((N, S)), 5, 2, 6, rng
+    all_known, trial = power.simulate(rows, *of), power.simulate(rows, *of, unknown=0.3)
+    error = (trial.statistic - trial.drift).sum(axis=1)
+    assert abs(error.mean()) < 3 * error.std() / np.sqrt(len(error))
+    assert 0.3 < trial.drift.sum() / all_known.drift.sum() < 0.49  # both states must be known
+
+
+def test_states_are_unknown_as_often_as_in_the_records() -> None:
+    config = twelve()
+    design = {"weeks": (12,), "by_lot": (2,), "clinics": 30}
+    found = []
+    for missing in (99, 3):
+        lines = ["id,when,state,helped"]
+        lines += [
+            f"p{i},{week},{'' if (i + week) % missing == 0 else STATES[(i + week) % 2]},0"
+            for i in range(12)
+            for week in range(1, 13)
+        ]
+        past = studies.read_history("\n".join(lines).encode(), config)
+        found += power.compute(config, past, **design)
+    assert [one.unknown for one in found] == [0, pytest.approx(1 / 3)]
+    assert found[1].power < found[0].power - 0.1
 
 
 def test_one_look_has_the_power_of_the_normal_test() -> None:
@@ -153,12 +194,18 @@ def test_advice_names_the_design_and_its_power() -> None:
     said = power_text.advice([DESIGN], config, 0.2)
     assert said.startswith("Choose 2 of 4 places at random for 26 weeks. If help improves 20 more")
     assert "84 %" in said
-    assert "of at most 30 weeks" in power_text.advice([DESIGN], config, 0.2, weeks=30)
+    assert "fewest" not in said  # there is nothing to choose from
+    several = [DESIGN, DESIGN._replace(weeks=8, power=0.5)]
+    assert "of at most 30 weeks" in power_text.advice(several, config, 0.2, weeks=30)
+    assert "draws the fewest patients at random" in power_text.advice(several, config, 0.2)
     none = power_text.advice([DESIGN._replace(power=0.4)], config, 0.2)
     assert none.startswith("No design here has a power of 80 %. The best one has 40 %")
     wide = DESIGN._replace(low=0.7, high=0.9)
     doubt = "This is uncertain: a power of 84 % has a 90 % interval of 70 to 90 %."
     assert doubt in power_text.caveat([wide], records=True)
+    assert "states that nobody reports lower" in power_text.caveat([wide], records=True)
+    some = power_text.caveat([wide._replace(unknown=0.1)], records=True)
+    assert "As in your past records, 10 % of the states are unknown. People who leave" in some
     assert power_text.rows([DESIGN], 4) == [("2 of 4", "84 %")]
     assert power_text.columns([DESIGN], "month") == ["Places at random", "26 months"]
 

@@ -1,6 +1,5 @@
 """The files that translators fill in: every sentence of the pages that are translated."""
 
-import string
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,8 +74,3 @@ def sentences(found: Catalog) -> Iterator[Message]:
 def is_translated(one: Message) -> bool:
     """Whether a sentence has all its forms in the language of its catalogue."""
     return all(one.string) if isinstance(one.string, tuple) else bool(one.string)
-
-
-def placeholders(text: str) -> set[str]:
-    """The names in braces of a sentence."""
-    return {name for _text, name, _form, _how in string.Formatter().parse(text) if name is not None}

@@ -17,8 +17,6 @@ from dopl_core.learning.planning import ENGINES
 Adder = Callable[[str, Callable[[argparse.Namespace], None]], argparse.ArgumentParser]
 
 _SETTINGS = {field.name for field in fields(Run)} - {"environment", "learner", "seed", *OBJECTS}
-
-
 _LEARNER = f"{', '.join(learners.LEARNERS)}, one of an installed package, or package.module:Class"
 
 

@@ -27,7 +27,8 @@ class Kind:
     label: shown to people
     lines: its lines in figures, label and colour, by confidence ("none" if it has none);
            colours that colour-blind readers can tell apart (Okabe and Ito)
-    make: from its settings and the bandit; only OMNISCIENT ones use more than size, `pays`, columns
+    make: from its settings and the bandit; only those that know moves or rewards, such as the
+          oracle, use more of it than size, `pays` and columns
     uses: settings that it has in addition to those of every learner
     """
 
@@ -96,10 +97,8 @@ LEARNERS = {
     ),
 }
 
-OMNISCIENT = ("oracle", "whittle_oracle", "uc_whittle", "thompson")  # know moves or rewards
-
 GROUP = "dopl.learners"
-_FLOW = ("horizon", "seed", "design", "ties")  # settings of every learner
+FLOW = ("horizon", "seed", "design", "ties")  # settings of every learner
 _TOLD = ("confidence", "engine", "answers", "ordered", "memory")  # those that a class may ask for
 
 

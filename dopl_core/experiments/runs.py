@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from dopl_core.experiments import worlds
 from dopl_core.experiments.baselines import Memory
-from dopl_core.experiments.learners import Kind, find
+from dopl_core.experiments.learners import FLOW, Kind, find
 from dopl_core.learning.bandit import Bandit
 from dopl_core.learning.dopl import Confidence
 from dopl_core.learning.learner import Learner, Ties
@@ -92,10 +92,9 @@ class Run:
         return made
 
     def make_learner(self, bandit: Bandit) -> Learner:
-        """The learner. It is told the size of the bandit; only the oracle knows everything."""
+        """The learner; learners.Kind says what it is told of the bandit."""
         kind = self.kind
-        settings = ("horizon", "seed", "design", "ties", *kind.uses)
-        return kind.make(bandit, **{name: getattr(self, name) for name in settings})
+        return kind.make(bandit, **{name: getattr(self, name) for name in (*FLOW, *kind.uses)})
 
 
 def grid(

@@ -38,7 +38,7 @@ def test_fifty_annotators_give_thousands_of_answers(url: str, tmp_path: Path) ->
     store.close()
 
 
-def test_killed_at_random_moments_under_load(url: str, tmp_path: Path) -> None:
+def test_no_acknowledged_answer_is_lost_when_killed_under_load(url: str, tmp_path: Path) -> None:
     """Each time every acknowledged answer is there, and the study goes on."""
     kills = 50 if url.startswith("sqlite") else 15
     store = studies.open_store(url)

@@ -38,7 +38,7 @@ def test_a_folded_learner_is_the_replayed_one_to_the_bit(
 
 
 @pytest.mark.parametrize("make", [cpap, clinic])
-def test_so_it_is_with_calibrated_confidence_and_cbc(
+def test_a_folded_calibrated_learner_with_cbc_is_the_replayed_one_too(
     sqlite_store: Store, clock: Clock, make: Callable[..., studies.StudyConfig]
 ) -> None:
     config = make(confidence="calibrated", engine="auto", design="tree")

@@ -86,7 +86,7 @@ def test_a_new_file_does_not_take_the_place_of_one_that_was_moved_away(sqlite_st
     other.close()
 
 
-def test_nor_of_one_that_was_only_just_opened(tmp_path: Path) -> None:
+def test_a_new_file_does_not_take_the_place_of_one_only_just_opened(tmp_path: Path) -> None:
     """Else a plan process that starts late makes one, whose -wal would then overwrite the first."""
     url = f"sqlite:///{tmp_path}/dopl.db"
     studies.open_store(url).close()

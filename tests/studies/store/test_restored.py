@@ -202,7 +202,7 @@ def test_an_older_dump_restored_under_a_running_app_stops_it(store: Store) -> No
     check_stopped(store, study, "an older state was restored while dopl was running")
 
 
-def test_also_if_others_went_on_from_it_before_this_process_looked(store: Store, url: str) -> None:
+def test_an_older_dump_that_others_went_on_from_stops_the_app(store: Store, url: str) -> None:
     study, _ = lived(store)
     rows = rows_of(store)
     one_answer(store, study, "Bob")
@@ -214,7 +214,7 @@ def test_also_if_others_went_on_from_it_before_this_process_looked(store: Store,
     check_stopped(store, study, rf'event \d+ of study "{study}" is not what was saved')
 
 
-def test_tables_made_anew_stop_it_too(
+def test_tables_made_anew_stop_the_app(
     new_postgresql: Callable[..., str], template: str, clock: Clock
 ) -> None:
     """As `pg_restore --clean` makes them, even with everything in them."""
@@ -270,7 +270,7 @@ def test_configurations_are_known_by_their_content_and_not_by_how_often_they_cha
     assert studies.coming_config(store, study).question == "Second?"
 
 
-def test_so_are_reported_columns(store: Store, url: str) -> None:
+def test_reported_columns_are_known_by_their_content(store: Store, url: str) -> None:
     study = studies.create_study(store, clinic())
     answer_open(store, study)
     rows = rows_of(store)

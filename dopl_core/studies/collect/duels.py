@@ -3,6 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
+import sqlalchemy as sa
+
 from dopl_core.studies.collect import due, limits, participants, reason_rule
 from dopl_core.studies.collect.practice import better_side, plain_gap
 from dopl_core.studies.collect.views import (
@@ -18,6 +20,7 @@ from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.names import ERASED_ANNOTATOR, OWNER, check_person, participant_name
 from dopl_core.studies.model.outcomes import LEARNT
 from dopl_core.studies.store import inserts, queries
+from dopl_core.studies.store.about import about_cards
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.queries import DuelRow, ImpressionRow
 from dopl_core.studies.store.study_reader import StudyReader
@@ -104,11 +107,10 @@ def answer(
         saved = {"at_impression": impression, "outcome": outcome, "answered_at": tx.now}
         tx.run(queries.ANSWER, **saved, **said)
         count_answers(tx, shown.annotator, int(counts), impression)
-        body = inserts.about_cards(shown, shown.session, *said.values())
+        body = about_cards(shown, shown.session, *said.values())
         tx.append("answered", body, outcome=outcome, **about)
         late = shown.outcome == "expired" or shown.expires_at < tx.now
-        asks = counts and bool(tx.config.reason_every or tx.config.reason_unsure)
-        if asks := asks and reason_rule.is_asked(tx, shown, outcome, said["response_ms"]):
+        if asks := counts and reason_rule.is_asked(tx, shown, outcome, said["response_ms"]):
             tx.append("reason_asked", **about)
         return Receipt("late" if late else "saved", tx.plan_due, asks)
 
@@ -152,8 +154,7 @@ def skip_practice(store: Store, study: str, annotator: str) -> None:
 
 
 # Somebody of whom nothing is recorded, because they have not agreed to the consent text.
-_NOBODY = SimpleNamespace(practised=True, answers=0, repeats=0, link=None, participant=None)
-_NOBODY.last = None
+_NOBODY = SimpleNamespace(**inserts.annotator("", "", 0, practised=True))
 
 
 class _Person:
@@ -212,7 +213,9 @@ def _open(tx: StudyTransaction, person: _Person) -> Found:
     return shown.id, _duel_of(shown)
 
 
-def _first(tx: StudyTransaction, person: _Person, query: Any, **where: Any) -> DuelRow | None:
+def _first(
+    tx: StudyTransaction, person: _Person, query: sa.Select[Any], **where: Any
+) -> DuelRow | None:
     """The first duel of a query that this person may judge."""
     if person.limited:
         query = queries.ALL_OF[query]
@@ -246,8 +249,7 @@ def _repeat(tx: StudyTransaction, person: _Person) -> Found:
     if (last and last.purpose == "repeat") or tx.run(queries.OTHERS, **who).first() is None:
         return None
     tx.run(queries.REPEATED, at_study=tx.id, annotator=person.name)
-    skip_first = every * person.repeats
-    original = tx.run(queries.TO_REPEAT, skip_first=skip_first, **who).one_or_none()
+    original = tx.run(queries.TO_REPEAT, skip_first=every * person.repeats, **who).one_or_none()
     duel = None if original is None else DuelRow._make(original)
     if duel is None or (person.limited and not person.limited.judges(duel)):
         return None
@@ -295,8 +297,7 @@ def _queued(tx: StudyTransaction, person: _Person) -> Found:
 def check_outcome(tx: StudyTransaction, outcome: str) -> None:
     """Refuse an answer that the study does not allow."""
     if outcome not in tx.config.outcomes:
-        allowed = ", ".join(tx.config.outcomes)
-        raise StudyError(f'answer "{outcome}" is not one of {allowed}')
+        raise StudyError(f'answer "{outcome}" is not one of {", ".join(tx.config.outcomes)}')
 
 
 def read_impression(reader: StudyReader, impression: int) -> ImpressionRow:
@@ -329,7 +330,7 @@ def _show(tx: StudyTransaction, person: _Person, duel: DuelRow) -> tuple[int, Du
     if duel.purpose in LEARNT:
         tx.run(queries.COUNT, duel=duel.duel, more_given=0, more_held=1)
     about = {"annotator": person.name, "impression": impression, "duel": duel.duel}
-    tx.append("shown", inserts.about_cards(duel), **about)
+    tx.append("shown", about_cards(duel), **about)
     if len(tx.store.shown_in) >= _MOST_SHOWN:
         tx.store.shown_in.clear()
     tx.store.shown_in[impression] = tx.id  # whose turn the answer waits for
@@ -353,7 +354,7 @@ def _count(tx: StudyTransaction, shown: ImpressionRow) -> bool:
     return True
 
 
-def release(tx: StudyTransaction, query: Any, **where: Any) -> None:
+def release(tx: StudyTransaction, query: sa.Executable, **where: Any) -> None:
     """End the leases of duels that were shown and not answered."""
     for row in tx.run(query, **where).all():
         tx.run(queries.CLOSE, at_impression=row.id, outcome="expired")
@@ -394,6 +395,6 @@ def _ask(tx: StudyTransaction, person: _Person, impression: int, duel: DuelRow) 
 
 
 def _waiting(tx: StudyTransaction, person: _Person, reason: WaitReason) -> Waiting:
-    due = tx.plan_due and not tx.planning(PLANNER_LEASE)
+    to_plan = tx.plan_due and not tx.planning(PLANNER_LEASE)
     undoable = person.undoable is not None
-    return Waiting(reason, due, tx.row.given, tx.row.asked, person.own, undoable)
+    return Waiting(reason, to_plan, tx.row.given, tx.row.asked, person.own, undoable)

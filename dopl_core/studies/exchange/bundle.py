@@ -35,7 +35,7 @@ from dopl_core.studies.exchange import bundle_csv, transitions_csv, version_3
 from dopl_core.studies.exchange.bundle_csv import LARGEST_NUMBER, iso, milliseconds, reason
 from dopl_core.studies.model import past_answers, past_records, rules, safe_csv
 from dopl_core.studies.model.config_changes import changed
-from dopl_core.studies.model.config_json import from_json, read_json, to_text
+from dopl_core.studies.model.config_json import fields_to_json, from_json, read_json
 from dopl_core.studies.model.errors import CsvError, LogError, StudyError
 from dopl_core.studies.model.event_bodies import NAMES_REMOVED
 from dopl_core.studies.model.event_kinds import body_of
@@ -216,7 +216,7 @@ def _log(about: StudyJson, files: dict[str, bytes]) -> StudyLog:
         status=about.status,
         made_at=0,
         config=config,
-        config_text=to_text(about.config),
+        config_text=fields_to_json(about.config),
         asked=about.asked,
         given=about.given,
         annotators=[],

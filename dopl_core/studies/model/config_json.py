@@ -18,11 +18,11 @@ def to_json(config: StudyConfig) -> str:
     """The configuration as JSON, the same text each time, with one line for each arm."""
     about = values(config)
     about["states"] = [values(state) for state in config.states]
-    return to_text(about | {"arms": [values(arm) for arm in about["arms"]]})
+    return fields_to_json(about | {"arms": [values(arm) for arm in about["arms"]]})
 
 
-def to_text(content: dict[str, Any]) -> str:
-    """The text that `to_json` wrote, from what it says: other versions have other fields."""
+def fields_to_json(content: dict[str, Any]) -> str:
+    """The text that `to_json` wrote, from its fields: other versions have others."""
     arms = ",\n".join(json.dumps(arm, ensure_ascii=False) for arm in content.get("arms", ()))
     rest = {name: value for name, value in content.items() if name != "arms"}
     return f'{{\n "arms": [\n{arms}\n ],{json.dumps(rest, ensure_ascii=False, indent=1)[1:]}'

@@ -4,13 +4,14 @@ An event carries such a digest in its body, so the chain of the log covers it, a
 Names, comments and photos are not in them: they have digests of their own, or are events.
 """
 
-import hashlib
 import json
 from typing import Any
 
 from dopl_core.studies.model.config_json import digest_of
+from dopl_core.studies.model.event_bodies import About
 from dopl_core.studies.model.log_values import Epoch, Impression, PlanMade
 from dopl_core.studies.store.inserts import to_text
+from dopl_core.studies.store.queries import DuelRow, ImpressionRow
 
 _NUMBERS = ("value", "random_value", "multiplier", "changed", "answers")  # not how long it took
 _OF_PLAN = ("plan", "made_at", "engine", *_NUMBERS)
@@ -18,11 +19,17 @@ _OF_PLAN = ("plan", "made_at", "engine", *_NUMBERS)
 
 def about(*facts: Any) -> str:
     """The same for equal facts and only for them."""
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+    return digest_of(json.dumps(facts))
+
+
+def about_cards(duel: DuelRow | ImpressionRow, *more: int | None) -> About:
+    """The body of a shown or answered event; more: of an answer, the session and its times."""
+    sides = (duel.left_arm, duel.left_state, duel.right_arm, duel.right_state)
+    return About(about(duel.episode, duel.epoch, duel.number, duel.purpose, *sides, *more))
 
 
 def of_impression(kind: str, shown: Impression) -> str:
-    """What a shown or answered event of an impression carries."""
+    """What a shown or answered event of an impression carries, see `about_cards`."""
     facts = (*shown.place, shown.purpose, *shown.sides)
     if kind == "shown":
         return about(*facts)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import sqlalchemy as sa
 from msgspec import Struct
 from sqlalchemy.engine import CursorResult
 
@@ -31,7 +32,7 @@ class StudyTransaction(StudyReader):
         left = (self.row.planner_until or 0) - self.now
         return self.row.planner is not None and 0 < left <= 1000 * lease
 
-    def run(self, query: Any, **values: Any) -> CursorResult[Any]:
+    def run(self, query: sa.Executable, **values: Any) -> CursorResult[Any]:
         """Execute one of queries.py."""
         return self.connection.execute(query, values)
 

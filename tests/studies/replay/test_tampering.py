@@ -14,7 +14,7 @@ from playing import Clock, check_replay, clinic, everyone, one_answer, play, tri
 from dopl_core import cli, studies
 from dopl_core.studies import Ask, CsvError, Store, StudyError, access
 from dopl_core.studies.model import config_json
-from dopl_core.studies.model.config_json import to_text
+from dopl_core.studies.model.config_json import fields_to_json
 from dopl_core.studies.model.errors import LogError
 from dopl_core.studies.store import inserts, tables
 
@@ -171,14 +171,18 @@ def test_the_configuration_of_an_imported_study_is_compared(
     with pytest.raises(CsvError, match=r"the configuration \(roster, names, settings\) is not"):
         studies.replay_bundle(forged)
     with store.write() as connection:
-        connection.execute(sa.update(tables.configs).values(content=to_text(about["config"])))
+        connection.execute(
+            sa.update(tables.configs).values(content=fields_to_json(about["config"]))
+        )
     store.configs.clear()
     with pytest.raises(LogError, match="the configuration"):
         studies.replay_study(store, study)
 
 
 def without_a_setting(text: str) -> str:
-    return to_text({name: value for name, value in json.loads(text).items() if name != "why"})
+    return fields_to_json(
+        {name: value for name, value in json.loads(text).items() if name != "why"}
+    )
 
 
 def test_a_seal_proves_that_nothing_before_it_was_changed(store: Store, clock: Clock) -> None:

@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from dopl_core.environments import brief
 from dopl_core.learning.planning import ENGINES
 from dopl_core.studies.model import safe_csv
 from dopl_core.studies.model.config_json import read_json
@@ -32,6 +31,7 @@ from dopl_core.studies.model.outcomes import ANSWERS, LEARNT, OUTCOMES, PURPOSES
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.model.study_log import StudyLog
 from dopl_core.studies.store.inserts import UNSALTED, to_text
+from dopl_core.validation import brief
 
 _SIDES = ("left_arm", "left_state", "right_arm", "right_state")
 _ASKED = ("study", "session", "annotator", "episode", "epoch", "duel", *_SIDES, "purpose")
@@ -50,6 +50,8 @@ ATTACHED = {
     "answers_added": ("answers", "answers.csv"),
 }
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Value = str | int | float | None
 Cells = dict[str, str]
 Rows = Iterable[tuple[int, Cells]]  # with their numbers as a spreadsheet shows them
@@ -331,10 +333,10 @@ def read_rows(content: bytes, name: str, expected: tuple[str, ...]) -> Iterator[
         raise
 
 
-def checked(name: str, number: int, read: Callable[..., Any], *given: Any) -> Any:
+def checked(name: str, number: int, read: Callable[P, T], *given: P.args, **options: P.kwargs) -> T:
     """What a row says, or the file, the row and the reason why it cannot be read."""
     try:
-        return read(*given)
+        return read(*given, **options)
     except CsvError:
         raise
     except ValueError as error:

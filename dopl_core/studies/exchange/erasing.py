@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from dopl_core.studies.collect import duels
 from dopl_core.studies.exchange import names_removed
-from dopl_core.studies.exchange.renaming import Names, renamed
+from dopl_core.studies.exchange.renaming import Names, arms_ever, renamed
 from dopl_core.studies.model.config_changes import leaving
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.event_bodies import Erased
@@ -160,7 +160,7 @@ def _one(
     people, authors = people or {}, authors or {}
     settings = [body_of(e).settings for e in log.events if e.kind == "settings_changed"]
     fair = {log.config.fair_column, *(one.get("fair_column", "") for one in settings)} - {""}
-    groups = {arm.group for arm in names_removed.arms_ever(log)}
+    groups = {arm.group for arm in arms_ever(log)}
     return Names(
         arms={arm.id: people.get(arm.id, arm.id) for arm in log.coming.arms},
         annotators={name: authors.get(name, name) for name in _annotators_in(log)},

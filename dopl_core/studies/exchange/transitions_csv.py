@@ -6,7 +6,6 @@ from itertools import groupby
 
 import numpy as np
 
-from dopl_core.environments import brief
 from dopl_core.learning.bandit import UNKNOWN
 from dopl_core.studies.exchange.bundle_csv import (
     Cells,
@@ -25,6 +24,7 @@ from dopl_core.studies.model.log_values import Epoch, state_number
 from dopl_core.studies.model.outcomes import SOURCES
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.model.study_log import StudyLog
+from dopl_core.validation import brief
 
 _PLACE = ("study", "episode", "epoch", "arm")
 _MOVE = ("state", "activated", "next_state", "source")
@@ -88,8 +88,7 @@ def _read_epoch(block: list[tuple[int, Cells]], log: StudyLog, before: Epoch | N
     here = np.flatnonzero(config.present).tolist()
     if len(block) != len(here):
         raise CsvError(f"{name} row {block[-1][0]}: the epoch has {len(block)} of {len(here)} arms")
-    epoch: Epoch = checked(name, number, _epoch, block, log.study, config, here, before)
-    return epoch
+    return checked(name, number, _epoch, block, log.study, config, here, before)
 
 
 def _epoch(

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -104,17 +103,15 @@ def _day_order(sheet: Sheet, when: str) -> bool:
     return found
 
 
-def ids_in(text: Any) -> list[str]:
+def ids_in(text: str) -> list[str]:
     """The ids in past records, in the order of their first records."""
-    rows = _rows(text, "history.csv")
+    rows = _rows(text)
     return list(dict.fromkeys(safe_csv.unquote(cells["id"]) for _, cells in rows))
 
 
 def renamed(text: str, ids: Mapping[str, str]) -> str:
     """The same records of arms with other ids."""
-    rows = (
-        [safe_csv.unquote(cells[c]) for c in COLUMNS] for _, cells in _rows(text, "history.csv")
-    )
+    rows = ([safe_csv.unquote(cells[c]) for c in COLUMNS] for _, cells in _rows(text))
     return safe_csv.write(COLUMNS, [(ids[arm], *rest) for arm, *rest in rows])
 
 
@@ -169,20 +166,18 @@ def _moves_of_arms(
 def _records_of_arms(text: str, config: StudyConfig) -> dict[str, list[tuple[float, int, int]]]:
     """Moment, state and help of each record, by arm."""
     of_arm: dict[str, list[tuple[float, int, int]]] = defaultdict(list)
-    for _, cells in _rows(text, "history.csv"):
+    for _, cells in _rows(text):
         arm, when, state, helped = (safe_csv.unquote(cells[column]) for column in COLUMNS)
         number = config.state_number(state) if state else UNKNOWN
         of_arm[arm].append((moment(when), number, int(helped)))
     return of_arm
 
 
-def _rows(text: Any, name: str) -> list[tuple[int, dict[str, str]]]:
-    if not isinstance(text, str):
-        raise CsvError(f"{name}: text needed")
-    columns, rows = safe_csv.read(text, name)
+def _rows(text: str) -> list[tuple[int, dict[str, str]]]:
+    columns, rows = safe_csv.read(text, "history.csv")
     for column in COLUMNS:
         if column not in columns:
-            raise CsvError(f'{name} row 1: column "{column}" is missing')
+            raise CsvError(f'history.csv row 1: column "{column}" is missing')
     return rows
 
 

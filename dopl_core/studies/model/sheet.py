@@ -43,17 +43,17 @@ def open_sheet(source: Path | bytes | Sheet, name: str = "roster.csv") -> Sheet:
 
 def _decoded(content: bytes, name: str) -> tuple[str, str]:
     """The text of a file, and a warning about how it was read."""
-    notice, remedy = "", "save it as XLSX or as CSV UTF-8 and try again"
+    notice, unreadable = "", f"{name}: not a text file; {spreadsheet.REMEDY}"
     marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = content.decode("utf-16" if marked else "utf-8-sig")
     except UnicodeDecodeError:
         if marked:
-            raise CsvError(f"{name}: not a text file; {remedy}") from None
+            raise CsvError(unreadable) from None
         # The Windows encoding of western languages, in which nearly every byte is a character.
         text = content.decode("cp1252", errors="replace")
         notice = f"{name} is not UTF-8. It was read as Windows text: check names with accents."
     odd = next((c for c in text if unicodedata.category(c) == "Cc" and c not in "\t\r\n"), None)
     if odd is not None or "\ufffd" in text:
-        raise CsvError(f"{name}: not a text file; {remedy}")
+        raise CsvError(unreadable)
     return text, notice

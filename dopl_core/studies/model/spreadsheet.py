@@ -10,6 +10,7 @@ from math import prod
 from dopl_core.studies.model.errors import CsvError
 
 SIGNATURE = b"PK\x03\x04"  # of a zip, which an XLSX file is
+REMEDY = "save it as XLSX or as CSV UTF-8 and try again"
 
 _MOST_BYTES = 200_000_000  # of all parts, unpacked
 _MOST_CELLS = 5_000_000  # of the rectangle that holds all cells of a sheet
@@ -28,7 +29,7 @@ def read_xlsx(content: bytes, name: str) -> tuple[list[list[str]], str]:
             for sheet in book.sheet_names
         ]
     except CalamineError as error:
-        raise CsvError(f"{name}: this spreadsheet cannot be read ({error}); {_REMEDY}") from None
+        raise CsvError(f"{name}: this spreadsheet cannot be read ({error}); {REMEDY}") from None
     filled = [(at, rows) for at, rows in enumerate(sheets) if rows]
     if not filled:
         raise CsvError(f"{name} is empty: a row of column names needed")
@@ -37,17 +38,14 @@ def read_xlsx(content: bytes, name: str) -> tuple[list[list[str]], str]:
     return [[_text(cell) for cell in row] for row in rows], notice if len(filled) > 1 else ""
 
 
-_REMEDY = "save it as XLSX or as CSV UTF-8 and try again"
-
-
 def _check_size(content: bytes, name: str) -> None:
     """Refuse a file that would take too much memory, before it is unpacked."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as parts:
             if "xl/workbook.xml" not in parts.namelist():
-                raise CsvError(f"{name}: not a spreadsheet; {_REMEDY}")
+                raise CsvError(f"{name}: not a spreadsheet; {REMEDY}")
             if sum(part.file_size for part in parts.infolist()) > _MOST_BYTES:
-                raise CsvError(f"{name}: the spreadsheet is too large; {_REMEDY}")
+                raise CsvError(f"{name}: the spreadsheet is too large; {REMEDY}")
             sheets = [part for part in parts.namelist() if part.startswith("xl/worksheets/")]
             if any(prod(_extent(parts.read(part))) > _MOST_CELLS for part in sheets):
                 raise CsvError(
@@ -55,7 +53,7 @@ def _check_size(content: bytes, name: str) -> None:
                     f"than {_MOST_CELLS:,} cells; delete it and try again"
                 )
     except (zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError, EOFError):
-        raise CsvError(f"{name}: this spreadsheet is damaged; {_REMEDY}") from None
+        raise CsvError(f"{name}: this spreadsheet is damaged; {REMEDY}") from None
 
 
 def _extent(sheet: bytes) -> tuple[int, int]:

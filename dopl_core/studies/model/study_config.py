@@ -31,8 +31,8 @@ from dopl_core.wording import LANGUAGE, _
 MOST_STATES = 255  # numbered from 0, one byte each; the last byte stands for unknown
 MOST_COLUMNS = 1_000  # of an arm
 MOST_GROUPS = 12  # that places are shared out among
-# What a learner holds grows with these products, whatever each factor may be.
 _MOST_TAGS, _LONGEST_TAG = 8, 60  # reasons to choose from, and the characters of each
+# What a learner holds grows with these products, whatever each factor may be.
 _MOST_LOTS = 10_000_000  # epochs of a plan times arms: one number each
 _MOST_COUNTS = 150_000_000  # squared arm-states, where a method looks at all pairs: 8 bytes each
 _MOST_ENTRIES = 20_000_000  # arms times squared states: transitions

@@ -7,7 +7,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dopl_core.learning.bandit import UNKNOWN, Arrays, IntArray
 
 _LAST_BYTE = 255
+_LONGEST_HEADER = 500  # characters; ours have about 80
 
 
 def digest(arrays: Arrays) -> str:
@@ -82,7 +83,9 @@ def shapes(n_arms: int, n_states: int, n_groups: int = 0) -> tuple[dict[str, Sha
     return known, optional
 
 
-def unpack(content: bytes, known: Mapping[str, Shape] | None = None, optional: Any = ()) -> Arrays:
+def unpack(
+    content: bytes, known: Mapping[str, Shape] | None = None, optional: Collection[str] = ()
+) -> Arrays:
     """The arrays of npz bytes; nothing in them is ever run. ValueError where they are damaged.
 
     known: all that may be there; types and shapes are compared before anything is allocated, and
@@ -93,7 +96,7 @@ def unpack(content: bytes, known: Mapping[str, Shape] | None = None, optional: A
             names = [info.filename.removesuffix(".npy") for info in members.infolist()]
             if len(set(names)) < len(names):
                 raise ValueError("an array is there twice")
-            if known is not None and (missing := known.keys() - set(optional) - set(names)):
+            if known is not None and (missing := known.keys() - {*optional, *names}):
                 raise ValueError(f'array "{min(missing)}" is missing')
             return {
                 name: _read_array(members, info, None if known is None else (name, known))
@@ -126,11 +129,8 @@ def _read_array(
         raise ValueError("an array is cut off")
     array = np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C").copy("K")
     if expected is not None and dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f'array "{expected[0]}" has numbers that are none')
+        raise ValueError(f'array "{expected[0]}" contains NaN or infinity')
     return array
-
-
-_LONGEST_HEADER = 500  # characters; ours have about 80
 
 
 def _check_shape(

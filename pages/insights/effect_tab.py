@@ -177,7 +177,8 @@ def forecasts(found: assessment.Assessment, study: Study) -> None:
         st.altair_chart(charts.ranges(data.assign(words=words), (0, present)))
         st.caption(
             "All four use the same estimates and the same random numbers. Worst off first: a list "
-            "sorted by state, with ties broken at random."
+            "sorted by state, with ties broken at random. "
+            f"{assessment_text.rules_text(found.config)}"
         )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
 from dopl_core.learning.decisions import caution
@@ -68,7 +69,7 @@ class Assessment:
         if the learner has no posterior
     places: of the present list; empty if there is no forecast or more than MOST_PEOPLE people
     places_changed: expected number of places that MORE_ANSWERS would change; None if unknown
-    answers_changed: what answers changed of the list; None if unknown
+    answers_changed: what answers changed of the list; None if unknown, or if places are shared
     """
 
     config: StudyConfig
@@ -127,11 +128,12 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
         likely = likely_state(learner, states, moves)
         coming = _forecast(learner, forecast.under_both_priors(draws, sceptical), likely, rng)
         if learner.present.sum() <= MOST_PEOPLE:
-            places = _places(config, learner, draws, (states, likely), moves[-1], rng)
+            may = rules.eligible(config, moves[:-1])
+            places = _places(config, learner, draws, (states, likely), moves[-1], rng, may)
             if learner.counts.total():  # pages do not speak of answers before the first one
                 changed = places_changed(learner, (states, likely), moves[-1], rng)
-            if config.ordered:
-                answers_changed = _answers_changed(learner, states, moves[-1])
+            if config.ordered and not config.fair_column:  # a group's share decides places, too
+                answers_changed = _answers_changed(learner, states, moves[-1], may)
     return Assessment(
         config=config,
         weeks=len(weeks.states),
@@ -186,16 +188,18 @@ def _places(
     states: tuple[IntArray, IntArray],
     listed: Epoch,
     rng: np.random.Generator,
+    may: NDArray[np.bool_] | None = None,
 ) -> list[Place]:
     """The places of the list: first those chosen, the surest first, then those by lot.
 
     states: as they are known, and with the most likely state where unknown
+    may: [n] who may be on the list by the owner's rules; None for all
     """
     known, likely = states
     here = np.flatnonzero(learner.present)
     count = int(np.clip(4_000 // len(here), 10, 60))
     strengths = learner.draw_strengths(count, rng)[:, here]
-    problem = (likely[here], learner.budget, learner.pays)
+    problem = (likely[here], learner.budget, learner.pays, None if may is None else may[here])
     best = forecast.best_lists(draws[:count, here], strengths, *problem)
     probability = np.zeros(learner.n_arms)
     probability[here] = forecast.belonging_probability(best)
@@ -250,11 +254,14 @@ def places_changed(
     return float((lists[0] & ~lists[1:]).sum(axis=1).mean())
 
 
-def _answers_changed(learner: Learner, states: IntArray, listed: Epoch) -> AnswersChanged | None:
+def _answers_changed(
+    learner: Learner, states: IntArray, listed: Epoch, may: NDArray[np.bool_] | None = None
+) -> AnswersChanged | None:
     """The places of the list that the order of the states alone would have given to others.
 
     By the same moves, with strengths that rise evenly with the order and are equal for all people.
     Only people with a known state count. None if the list was made without answers.
+    may: [n] who may be on the list by the owner's rules; None for all
     """
     belief, here = learner.preferences, np.flatnonzero(learner.present)
     if belief is None or belief.reference is None or learner.dynamics is None:
@@ -268,7 +275,8 @@ def _answers_changed(learner: Learner, states: IntArray, listed: Epoch) -> Answe
     made = plan(order, P, P, learner.budget, engine="lagrangian", pays=learner.pays)
     advantage = made.advantage - caution(made, P, learner.dynamics.seen)
     urgency = rank(advantage, -order)[np.arange(len(here)), states[here]]
-    urgency[(states[here] == UNKNOWN) | np.isin(here, listed.left_out)] = -np.inf
+    barred = np.zeros(len(here), dtype=bool) if may is None else ~may[here]
+    urgency[(states[here] == UNKNOWN) | np.isin(here, listed.left_out) | barred] = -np.inf
     last = np.sort(urgency)[-len(chosen)]
     places = int((urgency[np.searchsorted(here, chosen)] < last).sum())
     spread, unsure = belief.mean[here].std(axis=0), belief.sd[here].mean(axis=0)

@@ -15,6 +15,7 @@ from dopl_core.studies.analysis.effect_of_help import (
     claim_probability,
 )
 from dopl_core.studies.model.plurals import count, plural
+from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.operate.known_effects import KnownEffect, Words, effect_text
 
 MIN_DRAWN = 5  # random places that a comparison needs
@@ -233,6 +234,13 @@ def forecast_finding(found: Assessment) -> Finding:
     title = _against("help at random", coming.over_random, noun)
     note = _against("helping the worst off first", coming.over_worst_first, noun)
     return Finding(title, data, f"{note}.")
+
+
+def rules_text(config: StudyConfig) -> str:
+    """That the forecast leaves out the owner's rules, if there are some."""
+    if config.once_in or config.most_times or config.wait_after_joining or config.fair_column:
+        return "Your rules (how often, by group) are left out."
+    return ""
 
 
 def _against(way: str, gain: Estimate, noun: str) -> str:

@@ -108,17 +108,21 @@ def best_lists(
     states: IntArray,
     budget: int,
     pays: Pays = "all",
+    may: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.bool_]:
     """The arms [d, n] that the optimal plan would list now if each draw were true.
 
     transitions: [d, n, s, a, s'];  strengths: [d, n, s];  states: [n]
+    may: [n] who may be on the list now; None for all
     """
     found = np.zeros(strengths.shape[:2], dtype=bool)
     start, arm = None, np.arange(len(states))
     for listed, P, Q in zip(found, transitions, strengths, strict=True):
         made = plan(Q, P, P, budget, engine="lagrangian", pays=pays, start=start)
         start = made.start
-        listed[np.argsort(-made.advantage[arm, states], kind="stable")[:budget]] = True
+        gain = made.advantage[arm, states]
+        gain = gain if may is None else np.where(may, gain, -np.inf)
+        listed[np.argsort(-gain, kind="stable")[:budget]] = True
     return found
 
 

@@ -27,11 +27,9 @@ def learner(seed: int, answers: int, spread: float) -> Dopl:
     return made
 
 
-def changed(made: Dopl, states: np.ndarray, by_lot: tuple[int, ...] = ()) -> AnswersChanged | None:
-    arms = made.activate(states, 0)
-    return _answers_changed(
-        made, states, Epoch(1, 0, states, arms, None, None, by_lot=np.array(by_lot))
-    )
+def changed(made: Dopl, states: np.ndarray, may: np.ndarray | None = None) -> AnswersChanged | None:
+    arms = made.activate(states, 0, eligible=may)
+    return _answers_changed(made, states, Epoch(1, 0, states, arms, None, None), may)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -40,6 +38,16 @@ def test_places_that_answers_changed_are_those_not_on_the_list_of_the_order_alon
     made, alone = learner(seed, 400, 2.0), learner(seed, 0, 2.0)
     found = changed(made, states)
     others = np.setdiff1d(made.activate(states, 0), alone.activate(states, 0))
+    assert found == (len(others), B, True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_places_of_people_who_must_rest_are_not_counted_as_changed_by_answers(seed):
+    rng = np.random.default_rng(seed)
+    states, may = rng.integers(S, size=N), rng.permutation(N) < 7
+    made, alone = learner(seed, 400, 2.0), learner(seed, 0, 2.0)
+    found = changed(made, states, may)
+    others = np.setdiff1d(made.activate(states, 0, None, may), alone.activate(states, 0, None, may))
     assert found == (len(others), B, True)
 
 

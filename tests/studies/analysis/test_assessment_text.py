@@ -284,6 +284,13 @@ def test_random_places_are_not_said_to_show_nothing_beside_an_interval_above_zer
     assert title == "Random places alone do not prove an effect yet."
 
 
+@pytest.mark.parametrize("rules", [{"once_in": 2}, {"most_times": 3}, {"fair_column": "group"}])
+def test_a_forecast_says_that_it_leaves_out_the_owners_rules(rules):
+    assert assessment_text.rules_text(PROVEN.config) == ""
+    fair = {"fair_rule": "roster"} if "fair_column" in rules else {}
+    assert "are left out" in assessment_text.rules_text(clinic(**rules, **fair))
+
+
 def test_places_that_the_order_of_states_says_nothing_about_are_not_counted():
     said = assessment_text.answers_text(AnswersChanged(1, 9, True), listed=10)
     assert said.startswith("All your answers changed 1 of 9 places on the list, compared with")

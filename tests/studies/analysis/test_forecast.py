@@ -83,6 +83,9 @@ def test_best_lists_are_optimal_for_each_draw():
     strengths = np.tile([0.0, 1.0], (3, 4, 1))
     found = forecast.best_lists(P, strengths, np.zeros(4, dtype=int), 2)
     assert found.tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]]
+    may = np.array([True, True, True, False])
+    found = forecast.best_lists(P, strengths, np.zeros(4, dtype=int), 2, may=may)
+    assert found.tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0]]
 
 
 def test_the_mean_shift_has_the_variance_that_answers_remove():

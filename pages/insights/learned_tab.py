@@ -31,7 +31,8 @@ def show(study: Study, learner: Learner) -> None:
     for group, finding in moves.items():
         name = f"transitions-{group}" if group else "transitions"
         show_chart(finding, name, study, moves_chart(finding.data, states))
-    if columns := learner.which_columns():
+    columns = learner.which_columns()
+    if columns and learner.visits.any():  # before the first move it is the prior
         show_table(chart_text.columns_finding(columns), "columns", study)
     show_table(chart_text.decisions_finding(beliefs), "plan", study)
 

@@ -250,6 +250,14 @@ def test_insights_work_with_weeks_of_unknown_states(visit, store):
     assert "estimated to win" not in words(app)  # no figure without an answer
 
 
+def test_columns_have_no_probability_before_anybody_has_moved(visit, store, clinic):
+    look = {"study": clinic, "look": "What was learned"}
+    assert "No column of the roster is known yet" not in words(visit("insights", **look))
+    studies.observe(store, clinic, studies.present_states(store, clinic))
+    studies.advance(store, clinic)
+    assert "No column of the roster is known yet" in words(visit("insights", **look))
+
+
 def test_insights_show_one_chart_and_fold_the_rest(visit, store):
     roster = [studies.Arm(f"p{n}", "Bo Berg", state=("Low", "High")[n % 2]) for n in range(4)]
     rules = {"title": "Ward", "budget": 2, "practice": False}

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from dopl_core import cli, studies
+from dopl_core.experiments.learners import LEARNERS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -181,6 +182,11 @@ def test_the_owners_guide_explains_every_setting_that_can_change() -> None:
     names = [name for row in rows[1:] for name in row.split(", ")]
     changeable = [name for name, one in studies.SETTINGS.items() if one.about.changes != "never"]
     assert sorted(names) == sorted(changeable)
+
+
+def test_the_researchers_guide_names_every_learner() -> None:
+    named = _SPAN.findall(read(ROOT / "data" / "guides" / "researcher.md"))
+    assert LEARNERS.keys() <= set(named)
 
 
 @pytest.mark.parametrize("name", ["owner", "coordinator"])

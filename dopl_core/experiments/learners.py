@@ -1,5 +1,6 @@
 """The learners that can be simulated: one table, and those that come from outside.
 
+A new one is an entry of LEARNERS, and is named in the researcher's guide.
 A learner from outside is `package.module:Class`, an entry point of the group `dopl.learners` in an
 installed package, or a class or factory that is given to `simulate`.
 """

@@ -41,6 +41,45 @@ class About:
     choices: Mapping[str, str] | None = None
 
 
+# Those of model/settings.py that are long.
+CONSENT = About(
+    "words",
+    "Consent text (empty: none)",
+    "Annotators agree to it before they begin, and again if it changes. It holds at once.",
+    "at once",
+    lines=6,
+)
+LANGUAGE = About(
+    "words",
+    "Language of pages for annotators and readers of the list",
+    "Everybody can choose another one on the page. A link may name one: &lang=hi.",
+    choices={
+        "browser": "The language of each person's browser",
+        **{"ar": "العربية", "de": "Deutsch", "en": "English", "es": "Español", "fr": "Français"},
+        **{"hi": "हिन्दी", "pt": "Português"},
+    },
+)
+TRANSLATIONS = About(
+    "words",
+    "Your texts in other languages",
+    "One part for each language: [de] on a line, then lines such as question = Wem geht es besser? "
+    "Left of = stands the name of a setting, or a text such as a state's name.",
+    lines=3,
+)
+LIST_COLUMNS = About(
+    "list",
+    "Columns that the list shows",
+    "For example phone, note. Separated by commas. Readers of the list see them too. Cards show "
+    "them as well, unless you also choose them in *Columns that cards do not show*.",
+    world="observed",
+)
+HIDDEN_COLUMNS = About(
+    "cards",
+    "Columns that cards do not show",
+    "Separated by commas. It holds at once. The learner may still use them.",
+    "at once",
+    world="observed",
+)
 ANNOTATOR_LIMITS = About("cards", "Who judges whom", LIMITS_HELP, "at once", lines=3)
 LIMITED_PAIRS = About(
     "cards",
@@ -65,4 +104,9 @@ REASON_TAGS = About(
     "Reasons to choose from",
     "For example: recent nights, the trend. Separated by commas, at most 8. Annotators can also "
     "write a line.",
+)
+KEEP_WEEKS = About(
+    "more",
+    "Weeks to keep personal data after the end (0: no limit)",
+    "After a study is closed, or a person has left, `dopl retain` erases what is older.",
 )

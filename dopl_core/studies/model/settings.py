@@ -1,7 +1,10 @@
 """Every setting of a study, once: its rule, its words, its default, and when it may change.
 
 The New study form, the Settings tab, `dopl new`, `dopl settings`, the codebook and the checks all
-read this table. A new setting is a new field of `Settings`, and the code that uses it.
+read this table. A new setting is a new field of `Settings`, a row in "Settings" of the owner's
+guide if it can change, and the code that uses it. Its default is what earlier studies get. If it
+is a text that can name somebody, BLANK in exchange/renaming.py leaves it out of exports without
+names.
 """
 
 from dataclasses import dataclass
@@ -16,24 +19,6 @@ from dopl_core.studies.model import setting_about as abouts
 from dopl_core.studies.model.setting_about import About
 from dopl_core.validation import text, whole
 from dopl_core.wording import gettext_noop
-
-ON_LIST = (
-    "For example phone, note. Separated by commas. Readers of the list see them too. Cards show "
-    "them as well, unless you also choose them in *Columns that cards do not show*."
-)
-HIDDEN = "Separated by commas. It holds at once. The learner may still use them."
-CONSENT = "Annotators agree to it before they begin, and again if it changes. It holds at once."
-KEPT = "Weeks to keep personal data after the end (0: no limit)"
-KEEP = "After a study is closed, or a person has left, `dopl retain` erases what is older."
-IN_LANGUAGES = (
-    "One part for each language: [de] on a line, then lines such as question = Wem geht es besser? "
-    "Left of = stands the name of a setting, or a text such as a state's name."
-)
-LANGUAGES = {
-    "browser": "The language of each person's browser",
-    **{"ar": "العربية", "de": "Deutsch", "en": "English", "es": "Español", "fr": "Français"},
-    **{"hi": "हिन्दी", "pt": "Português"},
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,21 +61,11 @@ class Settings:
             world="observed",
         ),
     ] = "week"
-    consent: Annotated[
-        str, text(20_000), About("words", "Consent text (empty: none)", CONSENT, "at once", lines=6)
-    ] = ""
+    consent: Annotated[str, text(20_000), abouts.CONSENT] = ""
     language: Annotated[
-        Literal["browser", "ar", "de", "en", "es", "fr", "hi", "pt"],
-        About(
-            "words",
-            "Language of pages for annotators and readers of the list",
-            "Everybody can choose another one on the page. A link may name one: &lang=hi.",
-            choices=LANGUAGES,
-        ),
+        Literal["browser", "ar", "de", "en", "es", "fr", "hi", "pt"], abouts.LANGUAGE
     ] = "browser"
-    translations: Annotated[
-        str, text(200_000), About("words", "Your texts in other languages", IN_LANGUAGES, lines=3)
-    ] = ""
+    translations: Annotated[str, text(200_000), abouts.TRANSLATIONS] = ""
     budget: Annotated[
         int,
         whole(0, environments.MOST_ARMS),
@@ -143,9 +118,7 @@ class Settings:
         whole(1, 1_000),
         About("list", "People who answer each comparison", "Each goes to this many people."),
     ] = 1
-    list_columns: Annotated[
-        str, text(2_000), About("list", "Columns that the list shows", ON_LIST, world="observed")
-    ] = ""
+    list_columns: Annotated[str, text(2_000), abouts.LIST_COLUMNS] = ""
     unused_columns: Annotated[
         str,
         text(2_000),
@@ -223,11 +196,7 @@ class Settings:
             world="observed",
         ),
     ] = ""
-    hidden_columns: Annotated[
-        str,
-        text(2_000),
-        About("cards", "Columns that cards do not show", HIDDEN, "at once", world="observed"),
-    ] = ""
+    hidden_columns: Annotated[str, text(2_000), abouts.HIDDEN_COLUMNS] = ""
     hide_state: Annotated[
         bool,
         About(
@@ -387,7 +356,7 @@ class Settings:
             choices={name: design.label for name, design in DESIGNS.items()},
         ),
     ] = "star"
-    keep_weeks: Annotated[int, whole(0, 5_200), About("more", KEPT, KEEP)] = 0
+    keep_weeks: Annotated[int, whole(0, 5_200), abouts.KEEP_WEEKS] = 0
     seed: Annotated[
         int,
         whole(0, 2**63 - 1),

@@ -49,6 +49,7 @@ class TrialAnalysis:
     config: the study as it is now
     weeks: how many are reported, at most those of the protocol
     looks: those reached, in order;  next_look: the week of the next one; None after the last
+    closed: whether the study was closed, before the last look or after it
     """
 
     protocol: Protocol
@@ -60,6 +61,7 @@ class TrialAnalysis:
     next_look: int | None
     flow: list[FlowRow]
     deviations: list[str]
+    closed: bool = False
 
 
 @slowly()
@@ -91,7 +93,10 @@ def analyse(log: StudyLog) -> TrialAnalysis | None:
         looks=looks,
         next_look=next((week for week in protocol.looks if week > weeks), None),
         flow=_flow(trial),
-        deviations=trial_deviations.deviations(log, protocol, trial.epochs, trial.configs),
+        deviations=trial_deviations.deviations(
+            log, protocol, trial.epochs, trial.configs, shown=any(look.claim for look in looks)
+        ),
+        closed=log.status == "closed",
     )
 
 

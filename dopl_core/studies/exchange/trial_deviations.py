@@ -15,15 +15,24 @@ _MOST_WEEKS = 10  # that a sentence names
 
 
 def deviations(
-    log: StudyLog, protocol: Protocol, epochs: Sequence[Epoch], configs: Sequence[StudyConfig]
+    log: StudyLog,
+    protocol: Protocol,
+    epochs: Sequence[Epoch],
+    configs: Sequence[StudyConfig],
+    *,
+    shown: bool,
 ) -> list[str]:
-    """What differed from the protocol in the reported weeks; epochs, configs: one a week."""
+    """What differed from the protocol in the reported weeks.
+
+    epochs, configs: one a week;  shown: whether a look has shown an effect, so that the trial may
+        stop
+    """
     word = log.coming.epoch_word
     return [
         *_of_lists(protocol, epochs, word),
         *_of_rules(configs, word),
         *_of_help(epochs),
-        *_of_the_log(log, protocol, epochs),
+        *_of_the_log(log, protocol, epochs, shown=shown),
     ]
 
 
@@ -76,9 +85,22 @@ def _of_help(epochs: Sequence[Epoch]) -> Iterator[str]:
             f"Help was not always as drawn: not helped, {missed} of {drawn} drawn for a place; "
             f"helped, {helped} of {waiting} drawn to wait. All count as drawn."
         )
+    chosen = [np.setdiff1d(epoch.arms, epoch.drawn) for epoch in epochs]
+    listed = sum(len(arms) for arms in chosen)
+    missed = sum(
+        len(np.setdiff1d(arms, epoch.acted)) for arms, epoch in zip(chosen, epochs, strict=True)
+    )
+    helped = sum(len(np.setdiff1d(epoch.acted, [*epoch.arms, *epoch.by_lot])) for epoch in epochs)
+    if missed or helped:
+        yield (
+            f"Among people not drawn, help was not always as listed: not helped, {missed} of "
+            f"{listed} on the list; helped, {helped} off the list."
+        )
 
 
-def _of_the_log(log: StudyLog, protocol: Protocol, epochs: Sequence[Epoch]) -> Iterator[str]:
+def _of_the_log(
+    log: StudyLog, protocol: Protocol, epochs: Sequence[Epoch], *, shown: bool
+) -> Iterator[str]:
     """Reports undone or corrected, people erased, and a study closed too early."""
     undone = sum(event.kind == "report_undone" for event in log.events)
     if undone:
@@ -90,7 +112,7 @@ def _of_the_log(log: StudyLog, protocol: Protocol, epochs: Sequence[Epoch]) -> I
             f"Erased at their request, with all that was known of them: {len(erased)} "
             "of the people. They are left out."
         )
-    if log.status == "closed" and len(epochs) < protocol.weeks:
+    if log.status == "closed" and len(epochs) < protocol.weeks and not shown:
         word = log.coming.epoch_word
         yield f"The study was closed after {len(epochs)} of {protocol.weeks} {word}s."
 

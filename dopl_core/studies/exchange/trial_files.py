@@ -61,7 +61,8 @@ def results(study: str, found: TrialAnalysis) -> dict[str, Any]:
 def compare(log: StudyLog, exported: Mapping[str, bytes]) -> str:
     """One sentence on the promised analysis of a log; "" if the log has no protocol.
 
-    A protocol, an analysis or methods that the log does not lead to are refused.
+    A protocol, an analysis or methods that the log does not lead to are refused. Sentences of
+    another version of the software may have other words, so they are not compared.
     exported: the files of a bundle by name, those of FILES that it has
     """
     made = files(log)
@@ -80,12 +81,28 @@ def compare(log: StudyLog, exported: Mapping[str, bytes]) -> str:
         return f"{RESULTS} is of another version of the analysis and was not compared."
     same = all(before.get(key) == now[key] for key in _SOFTWARE)
     by = "" if same else f"; it was made by {_brief(before.get('software'))}, from another source"
-    known = [{k: v for k, v in one.items() if k not in _SOFTWARE} for one in (before, now)]
+    known = [one if same else _figures(one) for one in (before, now)]
     for path, old, new in _differences(known[0], known[1]):
         raise ReplayError(f"{RESULTS}: {path} is {_brief(old)}, computed again {_brief(new)}{by}")
     if same and exported.get(METHODS) not in (None, made[METHODS].encode()):
         raise ReplayError(f"{METHODS}: not what the analysis says")
-    return f"The promised analysis is as in {RESULTS}."
+    said = f"The promised analysis is as in {RESULTS}."
+    if same:
+        return said
+    return f"{said} Only figures were compared: {by[2:]}."
+
+
+def _figures(results: Mapping[str, Any]) -> dict[str, Any]:
+    """The results without the software and the words, which differ by version."""
+    said = {key: value for key, value in results.items() if key not in (*_SOFTWARE, "deviations")}
+    if isinstance(flow := said.get("flow"), list):
+        said["flow"] = [
+            {key: value for key, value in row.items() if key != "what"}
+            if isinstance(row, dict)
+            else row
+            for row in flow
+        ]
+    return said
 
 
 def _read(content: bytes) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dopl_core.studies.exchange.trial_analysis import ANALYSIS, TrialAnalysis
 from dopl_core.studies.model.plurals import plural
 from dopl_core.studies.model.protocol import OUTCOMES
 
-LOOK_COLUMNS = ("look after", "effect", "low", "high", "p", "p needed", "drawn", "known")
+LOOK_COLUMNS = ("after", "effect (interval)", "p (needed)", "known of drawn")
 FLOW_COLUMNS = ("people", "person-weeks", "step")  # a phone shows the first ones
 
 
@@ -20,9 +20,12 @@ def headline(found: TrialAnalysis) -> tuple[str, list[str]]:
                 f"The protocol names version {found.protocol.analysis} of the analysis. This "
                 f"program has version {ANALYSIS}."
             ]
-        return f"The first look at the trial is after {word} {found.next_look}", [
-            f"{found.weeks} of {found.protocol.weeks} {word}s are reported. The protocol allows no "
-            "effect to be shown before the first look."
+        title = f"The first look at the trial is after {word} {found.next_look}"
+        if found.closed:
+            title = f"The trial was closed before its first look, after {word} {found.next_look}"
+        return title, [
+            f"{found.weeks} of {found.protocol.weeks} {word}s are reported. The trial's effect is "
+            "computed at its looks only."
         ]
     look = found.looks[-1]
     basis = [effect_text(found, look), list_text(found, look), _numbers(found, look)]
@@ -32,8 +35,9 @@ def headline(found: TrialAnalysis) -> tuple[str, list[str]]:
             f"The look after {word} {first.week} decided this. The figures are those of the look "
             f"after {word} {look.week}.",
         )
-    if found.next_look is not None:
-        basis.append(f"The next look is after {word} {found.next_look}.")
+    if found.next_look is not None and not found.closed:
+        stop = "The protocol allows the trial to stop now. " if first is not None else ""
+        basis.append(f"{stop}The next look is after {word} {found.next_look}.")
     return _answer(found, look), basis
 
 
@@ -49,7 +53,8 @@ def _answer(found: TrialAnalysis, look: Look) -> str:
         return f"The trial shows that help {shown} (look after {word} {first.week})"
     if found.next_look is None:
         return "The trial has ended and did not show whether help works"
-    return f"The trial does not show yet whether help works (look after {word} {look.week})"
+    so_far = "was closed and did not show" if found.closed else "does not show yet"
+    return f"The trial {so_far} whether help works (look after {word} {look.week})"
 
 
 def effect_text(found: TrialAnalysis, look: Look) -> str:
@@ -84,21 +89,22 @@ def _numbers(found: TrialAnalysis, look: Look) -> str:
     )
 
 
-def look_rows(found: TrialAnalysis) -> list[tuple[str, str, str, str, str, str, int, int]]:
+def look_rows(found: TrialAnalysis) -> list[tuple[str, str, str, str]]:
     """A row for each look, of LOOK_COLUMNS; effects in 100 people."""
     return [
         (
             f"{found.config.epoch_word} {look.week}",
-            "" if look.effect.effect is None else _signed(look.effect.effect),
-            _signed(look.effect.low),
-            _signed(look.effect.high),
-            _p(look.p),
-            _p(look.nominal),
-            look.drawn + look.waiting,
-            look.drawn_known + look.waiting_known,
+            _effect(look.effect),
+            f"{_p(look.p)} ({_p(look.nominal)})",
+            f"{look.drawn_known + look.waiting_known} of {look.drawn + look.waiting}",
         )
         for look in found.looks
     ]
+
+
+def _effect(one: Interval) -> str:
+    between = f"{_signed(one.low)} to {_signed(one.high)}"
+    return "unknown" if one.effect is None else f"{_signed(one.effect)} ({between})"
 
 
 def flow_rows(found: TrialAnalysis) -> list[tuple[int, int, str]]:

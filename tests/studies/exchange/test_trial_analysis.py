@@ -14,7 +14,12 @@ from dopl_core import studies
 from dopl_core.learning import lot_trial
 from dopl_core.learning.bandit import UNKNOWN
 from dopl_core.studies import Arm, Store, trial_text
-from dopl_core.studies.exchange import codebook, trial_analysis, trial_files
+from dopl_core.studies.exchange import (
+    codebook,
+    trial_analysis,
+    trial_deviations,
+    trial_files,
+)
 from dopl_core.studies.model.study_log import StudyLog
 from dopl_core.studies.store.log_reader import read_log
 
@@ -123,6 +128,7 @@ def test_deviations_and_flow_are_told_and_the_export_is_computed_again(sqlite_st
     assert "Not 2 places were drawn at random in weeks 5 and 6." in said
     assert "taken off, 1 of 10 drawn for a place; put on, 0 of 10 drawn to wait" in said
     assert "not helped, 1 of 10 drawn for a place; helped, 1 of 10 drawn to wait" in said
+    assert "not helped, 0 of 12 on the list; helped, 1 off the list" in said
     assert "Reports undone and made again: 1." in said
     assert "Corrections of reports: 1." in said
     flow = {row.what: (row.people, row.person_weeks) for row in found.flow}
@@ -184,6 +190,59 @@ def check_tampering(log: StudyLog, members: dict[str, bytes]) -> None:
     assert "no analysis.json to compare" in trial_files.compare(log, {})
 
 
+def test_another_version_may_say_it_in_other_words_but_not_with_other_figures(
+    sqlite_store: Store,
+) -> None:
+    study = departed(sqlite_store)
+    log = read_log(sqlite_store, study)
+    results = json.loads(files(studies.export_bundle(sqlite_store, study))["analysis.json"])
+    results["deviations"] = ["Said in other words."]
+    results["flow"][0]["what"] = "began"
+    with pytest.raises(OURS, match=r"analysis.json: deviations"):
+        trial_files.compare(log, {"analysis.json": json.dumps(results).encode()})
+    results["source"] = "0" * 64
+    said = trial_files.compare(log, {"analysis.json": json.dumps(results).encode()})
+    assert "is as in analysis.json. Only figures were compared: it was made by" in said
+    results["flow"][0]["people"] += 1
+    with pytest.raises(OURS, match=r"flow 1.people is 13, computed again 12; it was made by"):
+        trial_files.compare(log, {"analysis.json": json.dumps(results).encode()})
+
+
+def test_a_trial_may_stop_at_a_look_that_shows_an_effect_and_only_then(
+    sqlite_store: Store,
+) -> None:
+    study = begun(sqlite_store)
+    studies.close_study(sqlite_store, study)
+    title, _ = trial_text.headline(analysed(sqlite_store, study))
+    assert title == "The trial was closed before its first look, after week 3"
+    studies.reopen_study(sqlite_store, study)
+    live(sqlite_store, study, 3)
+    running = analysed(sqlite_store, study)
+    assert trial_text.headline(running)[1][-1] == "The next look is after week 6."
+    studies.close_study(sqlite_store, study)
+    found = analysed(sqlite_store, study)
+    assert found.looks[0].claim == 0
+    assert found.deviations == ["The study was closed after 3 of 6 weeks."]
+    title, basis = trial_text.headline(found)
+    assert title == "The trial was closed and did not show whether help works (look after week 3)"
+    assert "next look" not in " ".join(basis)
+
+    looks = [msgspec.structs.replace(found.looks[0], claim=1)]
+    _, basis = trial_text.headline(replace(running, looks=looks))
+    assert basis[-1] == "The protocol allows the trial to stop now. The next look is after week 6."
+    log = read_log(sqlite_store, study)
+    trial = trial_analysis._trial_weeks(log, 6)
+    of = log, found.protocol, trial.epochs, trial.configs
+    assert trial_deviations.deviations(*of, shown=True) == []
+
+
+def analysed(store: Store, study: str) -> studies.TrialAnalysis:
+    """The promised analysis, which exists."""
+    found = studies.trial_analysis(store, study)
+    assert found is not None
+    return found
+
+
 def test_the_looks_are_those_of_the_arrays(sqlite_store: Store) -> None:
     study = begun(sqlite_store)
     live(sqlite_store, study, 6)
@@ -196,6 +255,16 @@ def test_the_looks_are_those_of_the_arrays(sqlite_store: Store) -> None:
     assert found.looks == lot_trial.analyse(weeks, 3, (3, 6), seed=seed)
     assert found.deviations == []
     assert "None were recorded." in trial_text.methods(found, "dopl")
+    looks = [
+        msgspec.structs.replace(
+            found.looks[0], effect=lot_trial.Interval(0.351, 0.09, 0.62), p=0.0002, nominal=0.03
+        ),
+        msgspec.structs.replace(found.looks[1], effect=lot_trial.Interval(None)),
+    ]
+    rows = trial_text.look_rows(replace(found, looks=looks))
+    assert rows[0] == ("week 3", "+35 (+9 to +62)", "0.0002 (0.030)", "12 of 12")
+    assert rows[1][1] == "unknown"
+    assert len(trial_text.LOOK_COLUMNS) == len(rows[0])  # a phone has room for four
     studies.erase_person(sqlite_store, study, "p3", answers=True)
     weeks = trial_analysis._trial_weeks(read_log(sqlite_store, study), 6).weeks
     assert (weeks.states[:, 3] == UNKNOWN).all()

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NoReturn
 
-from dopl_core.experiments import commands as experiment_commands
+from dopl_core.experiments import cli as experiment_commands
 from dopl_core.paths import ROOT
 from dopl_core.studies import cli as study_commands
 from dopl_core.studies.model.errors import BackupNeededError

@@ -8,12 +8,12 @@ from dopl_core.studies.exchange import (
     bundle,
     codebook,
     import_writer,
+    names_removed,
     reliability_csv,
     trial_files,
 )
 from dopl_core.studies.exchange import seal as seals
-from dopl_core.studies.exchange.names_removed import without_names as removed
-from dopl_core.studies.exchange.rows import check_duels, check_rows
+from dopl_core.studies.exchange.row_checks import check_duels, check_rows
 from dopl_core.studies.model import safe_csv
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.operate import help_lists
@@ -42,7 +42,7 @@ def export_bundle(
         )
     log = with_arrays(read_log(store, study))
     if without_names:
-        log = removed(log, keep)
+        log = names_removed.without_names(log, keep)
     lists = safe_csv.write(help_lists.EVERY_LIST, help_lists.every_list(log))
     reliable = safe_csv.write(reliability_csv.COLUMNS, reliability_csv.rows(log))
     texts = {"lists.csv": lists, "reliability.csv": reliable, "codebook.md": codebook.text()}

@@ -20,7 +20,7 @@ _e = tables.events.c
 
 
 @dataclass(frozen=True)
-class Due:
+class DueErasure:
     """Personal data that a study keeps no longer.
 
     person: the id of somebody who left; "" for everybody, after the study was closed
@@ -33,9 +33,9 @@ class Due:
     since: int
 
 
-def due_erasures(store: Store) -> list[Due]:
+def due_erasures(store: Store) -> list[DueErasure]:
     """What is due in all studies, by the settings that hold from the next list on."""
-    found: list[Due] = []
+    found: list[DueErasure] = []
     for study in list_studies(store):
         with read_study(store, study.id) as reader:
             if reader.next_config.keep_weeks:
@@ -55,7 +55,7 @@ def retain(store: Store) -> list[Erasure]:
     return done
 
 
-def _due(reader: StudyReader) -> list[Due]:
+def _due(reader: StudyReader) -> list[DueErasure]:
     config = reader.next_config
     before = reader.now - config.keep_weeks * _WEEK
     query = sa.select(_e.at, _e.kind, _e.body).where(_e.study == reader.id, _e.kind.in_(_KINDS))
@@ -71,10 +71,10 @@ def _due(reader: StudyReader) -> list[Due]:
     if everybody:
         return []
     if reader.row.status == "closed" and closed <= before:
-        return [Due(reader.id, "everybody", "", closed)]
+        return [DueErasure(reader.id, "everybody", "", closed)]
     gone = [arm.id for arm in config.arms if not arm.present and not is_erased(arm.id, arm.label)]
     return [
-        Due(reader.id, "person", arm, left[arm])
+        DueErasure(reader.id, "person", arm, left[arm])
         for arm in gone
         if left.get(arm, reader.now) <= before
     ]

@@ -29,6 +29,8 @@ COLUMNS = ("id", "when", "state", "helped")
 
 _MOST_MOVES = 10_000_000  # arms times the most moves of one arm: the size of one table
 
+_Record = tuple[float, str, str, str, str]  # moment, then COLUMNS
+
 
 @dataclass(frozen=True)
 class Records:
@@ -62,25 +64,15 @@ def read_history(
     check_columns(sheet, own)
     day_first = _day_order(sheet, columns.when) if day_first is None else day_first
     labels = [state.label for state in config.states]
-    kept: dict[tuple[str, float], tuple[float, str, str, str, str]] = {}
+    kept: dict[tuple[str, float], _Record] = {}
     for number, cells in sheet.rows:
-        arm, when, state, helped = (safe_csv.unquote(cells[c].strip()) for c in own.values())
+        texts = [safe_csv.unquote(cells[column].strip()) for column in own.values()]
         where = f"{sheet.name} row {number}"
-        if not arm:
-            raise CsvError(f"{where}: id is empty")
-        if state and state not in labels:
-            raise CsvError(f'{where}: state "{state}" is not one of {", ".join(labels)}')
-        if not helped:
-            raise CsvError(f"{where}: helped is empty: 1 or 0 needed")
-        acted = str(int(is_yes(helped, where)))
-        try:
-            when = to_iso(when, day_first)
-            at = moment(when)
-        except CsvError as error:
-            raise CsvError(f"{where}: {error}") from None
+        record = _record(*texts, labels=labels, day_first=day_first, where=where)
+        at, arm, when, *_ = record
         if (arm, at) in kept:
             raise CsvError(f'{where}: "{arm}" already has a record of {when}')
-        kept[arm, at] = (at, arm, when, state, acted)
+        kept[arm, at] = record
     ordered = sorted(kept.values())
     text = safe_csv.write(COLUMNS, [row[1:] for row in ordered])
     states, _, _, gaps = _moves(text, config)
@@ -90,6 +82,24 @@ def read_history(
             f"{sheet.name} has no moves: two records of a person, one step apart, needed"
         )
     return Records(text, moves, len({row[1] for row in ordered}), gaps)
+
+
+def _record(
+    arm: str, when: str, state: str, helped: str, *, labels: list[str], day_first: bool, where: str
+) -> _Record:
+    """A row of an owner's file, checked; where: its place, for errors."""
+    if not arm:
+        raise CsvError(f"{where}: id is empty")
+    if state and state not in labels:
+        raise CsvError(f'{where}: state "{state}" is not one of {", ".join(labels)}')
+    if not helped:
+        raise CsvError(f"{where}: helped is empty: 1 or 0 needed")
+    acted = str(int(is_yes(helped, where)))
+    try:
+        when = to_iso(when, day_first)
+        return moment(when), arm, when, state, acted
+    except CsvError as error:
+        raise CsvError(f"{where}: {error}") from None
 
 
 def _day_order(sheet: Sheet, when: str) -> bool:

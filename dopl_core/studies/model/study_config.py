@@ -21,6 +21,7 @@ from dopl_core.learning.counts import MOST_CODES
 from dopl_core.learning.planning import Engine
 from dopl_core.studies.model.annotator_limits import Limit, read_limits
 from dopl_core.studies.model.errors import StudyError
+from dopl_core.studies.model.outcomes import ANSWERS
 from dopl_core.studies.model.setting_about import World
 from dopl_core.studies.model.setting_rows import SETTINGS
 from dopl_core.studies.model.settings import Settings
@@ -139,7 +140,7 @@ class StudyConfig(Settings):
     @cached_property
     def outcomes(self) -> tuple[str, ...]:
         """The answers that are allowed."""
-        return ("left", "right", "tie", "skip") if self.ties_allowed else ("left", "right", "skip")
+        return tuple(answer for answer in ANSWERS if answer != "tie" or self.ties_allowed)
 
     @cached_property
     def consent_version(self) -> str:

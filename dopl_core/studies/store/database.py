@@ -347,24 +347,25 @@ def _keep_private(file: Path) -> None:
                 one.chmod(mode & 0o700)
 
 
+_FULL = "the disk is full; nothing was changed: free some space and try again"
+_READ_ONLY = "it is read-only; nothing was changed: allow writing to it and its folder"
+# What a database complains of, and what to do; the first that fits.
+_REMEDIES = {
+    "disk is full": _FULL,
+    "No space left": _FULL,
+    "disk I/O error": "the disk does not take it; nothing was changed: is it full, or broken?",
+    "readonly": _READ_ONLY,
+    "read-only": _READ_ONLY,
+    "unable to open": "it cannot be opened: is its folder there, and may we write to it?",
+    "not a database": "it is not a database of dopl: name another file, or move this one",
+    "malformed": "it is damaged: stop dopl and restore a backup; `dopl doctor` says more",
+    "database is locked": LOCKED,
+    "lock timeout": LOCKED,
+    "statement timeout": "it is too slow at the moment; nothing was changed: try again",
+    "idle-in-transaction": "this took too long; nothing was changed: try again",
+}
+
+
 def _remedy(complaint: str) -> str:
-    for sign, remedy in (
-        ("disk is full", "the disk is full; nothing was changed: free some space and try again"),
-        ("No space left", "the disk is full; nothing was changed: free some space and try again"),
-        (
-            "disk I/O error",
-            "the disk does not take it; nothing was changed: is it full, or broken?",
-        ),
-        ("readonly", "it is read-only; nothing was changed: allow writing to it and its folder"),
-        ("read-only", "it is read-only; nothing was changed: allow writing to it and its folder"),
-        ("unable to open", "it cannot be opened: is its folder there, and may we write to it?"),
-        ("not a database", "it is not a database of dopl: name another file, or move this one"),
-        ("malformed", "it is damaged: stop dopl and restore a backup; `dopl doctor` says more"),
-        ("database is locked", LOCKED),
-        ("lock timeout", LOCKED),
-        ("statement timeout", "it is too slow at the moment; nothing was changed: try again"),
-        ("idle-in-transaction", "this took too long; nothing was changed: try again"),
-    ):
-        if sign in complaint:
-            return remedy
-    return complaint.strip() or "the database does not answer"
+    found = (remedy for sign, remedy in _REMEDIES.items() if sign in complaint)
+    return next(found, complaint.strip() or "the database does not answer")

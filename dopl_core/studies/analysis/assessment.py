@@ -124,16 +124,15 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
     answers_changed: AnswersChanged | None = None
     seen = effect_of_help.seen_both_ways(visits).any()  # no figure without observations
     if epoch is not None and learner.has_posterior and seen:
-        states = epoch.states
-        likely = likely_state(learner, states, moves)
-        coming = _forecast(learner, forecast.under_both_priors(draws, sceptical), likely, rng)
+        states = epoch.states, likely_state(learner, epoch.states, moves)
+        coming = _forecast(learner, forecast.under_both_priors(draws, sceptical), states[1], rng)
         if learner.present.sum() <= MOST_PEOPLE:
-            may = rules.eligible(config, moves[:-1])
-            places = _places(config, learner, draws, (states, likely), moves[-1], rng, may)
+            places = _places(config, learner, draws, states, moves, rng)
             if learner.counts.total():  # pages do not speak of answers before the first one
-                changed = places_changed(learner, (states, likely), moves[-1], rng)
+                changed = places_changed(learner, states, moves[-1], rng)
             if config.ordered and not config.fair_column:  # a group's share decides places, too
-                answers_changed = _answers_changed(learner, states, moves[-1], may)
+                may = rules.eligible(config, moves[:-1])
+                answers_changed = _answers_changed(learner, epoch.states, moves[-1], may)
     return Assessment(
         config=config,
         weeks=len(weeks.states),
@@ -186,16 +185,16 @@ def _places(
     learner: Learner,
     draws: FloatArray,
     states: tuple[IntArray, IntArray],
-    listed: Epoch,
+    epochs: Sequence[Epoch],
     rng: np.random.Generator,
-    may: NDArray[np.bool_] | None = None,
 ) -> list[Place]:
     """The places of the list: first those chosen, the surest first, then those by lot.
 
     states: as they are known, and with the most likely state where unknown
-    may: [n] who may be on the list by the owner's rules; None for all
+    epochs: all, that of the list last
     """
     known, likely = states
+    listed, may = epochs[-1], rules.eligible(config, epochs[:-1])
     here = np.flatnonzero(learner.present)
     count = int(np.clip(4_000 // len(here), 10, 60))
     strengths = learner.draw_strengths(count, rng)[:, here]

@@ -99,14 +99,7 @@ def load(name_or_path: str | Path, seed: int = 0) -> Bandit:
     >>> bandit.transitions.shape, bandit.rewards.shape, bandit.budget
     ((20, 3, 2, 3), (20, 3), 8)
     """
-    path = Path(name_or_path)
-    if path.suffix != ".toml":
-        path = FOLDER / f"{name_or_path}.toml"
-        if str(name_or_path) not in names():
-            raise BadEnvironmentError(
-                f'environment "{name_or_path}" is not one of {", ".join(names())}, '
-                "nor the path of a .toml file"
-            )
+    path = path_of(name_or_path)
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
@@ -119,6 +112,19 @@ def load(name_or_path: str | Path, seed: int = 0) -> Bandit:
         raise BadEnvironmentError(f"{path.name}: not a TOML file: {error}") from None
     except BadEnvironmentError as error:
         raise BadEnvironmentError(f"{path.name}: {error}") from None
+
+
+def path_of(name_or_path: str | Path) -> Path:
+    """The TOML file of a named environment, or the path itself."""
+    path = Path(name_or_path)
+    if path.suffix == ".toml":
+        return path
+    if str(name_or_path) not in names():
+        raise BadEnvironmentError(
+            f'environment "{name_or_path}" is not one of {", ".join(names())}, '
+            "nor the path of a .toml file"
+        )
+    return FOLDER / f"{name_or_path}.toml"
 
 
 def read_toml(content: str) -> dict[str, Any]:
@@ -201,12 +207,17 @@ def _cells(content: Any, n_arms: int, rng: np.random.Generator, where: str) -> l
     if isinstance(content[0], str):
         texts = [_text(one, f"{where}, text {i + 1}") for i, one in enumerate(content)]
         return [texts[at] for at in rng.integers(len(texts), size=n_arms).tolist()]
-    if len(content) != 2:
-        raise BadEnvironmentError(f"{where}: a range is [low, high], {brief(content)} given")
-    low, high = (_number(end, where) for end in content)
+    drawn = rng.uniform(*_range(content, where), size=n_arms)
+    return [f"{value:.6g}" for value in drawn.tolist()]
+
+
+def _range(ends: list[Any], where: str) -> tuple[float, float]:
+    if len(ends) != 2:
+        raise BadEnvironmentError(f"{where}: a range is [low, high], {brief(ends)} given")
+    low, high = (_number(end, where) for end in ends)
     if low > high:
         raise BadEnvironmentError(f"{where}: range [{low:g}, {high:g}] must go from low to high")
-    return [f"{value:.6g}" for value in rng.uniform(low, high, size=n_arms).tolist()]
+    return low, high
 
 
 def _text(value: Any, where: str) -> str:
@@ -260,15 +271,8 @@ def _entry(entry: Any, rng: np.random.Generator, where: str) -> float:
     """A probability, or one drawn from a range."""
     if isinstance(entry, str):
         raise BadEnvironmentError(f'{where}: "{entry[:60]}" is not a number, a range or "rest"')
-    if isinstance(entry, list) and len(entry) != 2:
-        raise BadEnvironmentError(f"{where}: a range is [low, high], {brief(entry)} given")
-    ends = [_number(end, where) for end in (entry if isinstance(entry, list) else [entry])]
+    ends = _range(entry, where) if isinstance(entry, list) else (_number(entry, where),)
     for end in ends:
         if not 0 <= end <= 1:
             raise BadEnvironmentError(f"{where}: {end!r} is not a probability between 0 and 1")
-    if len(ends) == 1:
-        return ends[0]
-    low, high = ends
-    if low > high:
-        raise BadEnvironmentError(f"{where}: range [{low:g}, {high:g}] must go from low to high")
-    return float(rng.uniform(low, high))
+    return float(rng.uniform(*ends)) if isinstance(entry, list) else ends[0]

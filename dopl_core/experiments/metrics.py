@@ -75,8 +75,10 @@ def errors(learner: Learner, truth: Truth) -> Errors:
     )
 
 
-def rms(estimate: FloatArray, true: FloatArray) -> float:
-    """Root mean square of the difference, over all entries."""
+def _rms(estimate: FloatArray | None, true: FloatArray) -> float:
+    """Root mean square of the difference, over all entries; NaN without an estimate."""
+    if estimate is None:
+        return np.nan
     gap = (estimate - true).ravel()
     return float(np.sqrt(gap @ gap / gap.size))
 
@@ -90,10 +92,6 @@ def f_error(estimate: Rows, true: Rows, M: int) -> float:
         gap = (estimate(at) - true(at)).ravel()
         squares += float(gap @ gap)
     return float(np.sqrt(squares / M**2))
-
-
-def _rms(estimate: FloatArray | None, true: FloatArray) -> float:
-    return np.nan if estimate is None else rms(estimate, true)
 
 
 def kendall(x: FloatArray, y: FloatArray) -> float:

@@ -90,12 +90,7 @@ def _write_impressions(connection: Connection, log: StudyLog, duels: dict[_Key, 
             shown.session,
             shown.shown_at,
             lease,
-            outcome=shown.outcome,
-            answered_at=shown.answered_at,
-            response_ms=shown.response_ms,
-            trip_ms=shown.trip_ms,
-            narrow=shown.narrow,
-            participant=shown.participant,
+            **{name: getattr(shown, name) for name in inserts.OF_ANSWERS},
         )
         for shown in log.impressions
     ]
@@ -121,10 +116,7 @@ def _write_people(connection: Connection, log: StudyLog, impressions: list[int])
             answers=answers[person.name],
             repeats=person.repeats,
             last=last.get(person.name),
-            link=person.link or None,
-            participant=person.participant or None,
-            code=person.code or None,
-            consented=person.consented or None,
+            **{name: getattr(person, name) or None for name in inserts.OF_PEOPLE},
         )
         for person in log.annotators
     ]

@@ -216,8 +216,6 @@ def from_environment(name_or_path: str | Path, **rules: Any) -> StudyConfig:
     """
     seed = int(rules.get("environment_seed", 0))
     bandit = environments.load(name_or_path, seed)
-    path = Path(name_or_path)
-    path = path if path.suffix == ".toml" else environments.FOLDER / f"{name_or_path}.toml"
     arms = tuple(
         Arm(str(n + 1), label, group)
         for n, (label, group) in enumerate(zip(bandit.arms, bandit.groups, strict=True))
@@ -234,7 +232,7 @@ def from_environment(name_or_path: str | Path, **rules: Any) -> StudyConfig:
         "world": "simulated",
         "arms": arms,
         "states": bandit.states,
-        "environment": path.read_text(encoding="utf-8"),
+        "environment": environments.path_of(name_or_path).read_text(encoding="utf-8"),
     }
     return StudyConfig(**(own | rules | fixed))
 

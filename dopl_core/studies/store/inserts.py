@@ -22,7 +22,8 @@ from dopl_core.studies.store.blobs import digest, pack, pack_arms, pack_states
 
 Row = dict[str, Any]
 
-_OF_ANSWERS = ("outcome", "answered_at", "response_ms", "trip_ms", "narrow", "participant")
+OF_ANSWERS = ("outcome", "answered_at", "response_ms", "trip_ms", "narrow", "participant")
+OF_PEOPLE = ("link", "participant", "code", "consented")
 _EVENT = ("annotator", "impression", "duel", "outcome", "salt", "sealed")
 UNSALTED = "unsalted:"  # and the chain of an erased event from before schema 13
 
@@ -53,7 +54,7 @@ def annotator(study: str, name: str, joined_at: int, *, practised: bool, **more:
     """
     row = {"study": study, "name": name, "joined_at": joined_at, "practised": practised}
     row |= {"answers": 0, "repeats": 0, "last": None}
-    return row | dict.fromkeys(("link", "participant", "code", "consented")) | more
+    return row | dict.fromkeys(OF_PEOPLE) | more
 
 
 def event(
@@ -195,7 +196,7 @@ def impression(
     """said: of one that was answered, outcome, answered_at and times;  participant: of a panel."""
     row = {"study": study, "duel": duel, "annotator": annotator, "session": session}
     row |= {"shown_at": shown_at, "expires_at": shown_at + lease_ms}
-    return row | dict.fromkeys(_OF_ANSWERS) | said
+    return row | dict.fromkeys(OF_ANSWERS) | said
 
 
 def insert(connection: Connection, table: sa.Table, rows: Sequence[Row]) -> None:

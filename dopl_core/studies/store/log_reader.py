@@ -113,8 +113,8 @@ def last_arrays(reader: StudyReader) -> Arrays | None:
 
 def _read_people(connection: Connection, study: str) -> list[Person]:
     a = tables.annotators.c
-    texts = (a.link, a.participant, a.code, a.consented)
-    columns = (a.name, a.joined_at, a.practised, a.repeats, *texts)
+    may_be_empty = (a.link, a.participant, a.code, a.consented)
+    columns = (a.name, a.joined_at, a.practised, a.repeats, *may_be_empty)
     query = sa.select(*columns).where(a.study == study).order_by(a.joined_at, a.name)
     return [
         Person(name, joined_at, bool(practised), repeats, *(text or "" for text in texts))

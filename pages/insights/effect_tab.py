@@ -41,7 +41,7 @@ def show(study: Study, learner: Learner) -> None:
     if found.weeks:
         states_over_time(found, study)
         helped_and_not(found, study)
-        effect_by_state(found, study)
+    effect_by_state(found, study)
     if trial is None:
         with st.expander("Places chosen at random"):
             title, basis = assessment_text.by_lot_text(found)

@@ -250,6 +250,18 @@ def test_insights_work_with_weeks_of_unknown_states(visit, store):
     assert "estimated to win" not in words(app)  # no figure without an answer
 
 
+def test_insights_show_what_past_records_say_as_the_first_list_does(visit, store):
+    roster = [studies.Arm(f"p{n}", "Bo", state="Low") for n in range(4)]
+    rules = {"title": "Ward", "noun": "patient", "budget": 2, "practice": False, "sitting": 0}
+    config = studies.from_roster(roster, ("Low", "High"), **rules)
+    records = b"id,when,state,helped\np0,1,Low,1\np0,2,High,0\np1,1,Low,0\np1,2,Low,0\n"
+    study = studies.create_study(store, config, studies.read_history(records, config))
+    [week] = studies.read_lists(store, study)
+    seen = 'Patients in "Low" were better off the next week 1 of 1 time with help (100 %) and'
+    assert seen in studies.why_listed(week.listed[0], week)
+    assert seen in words(visit("insights", study=study)).replace("\\", "")
+
+
 def test_columns_have_no_probability_before_anybody_has_moved(visit, store, clinic):
     look = {"study": clinic, "look": "What was learned"}
     assert "No column of the roster is known yet" not in words(visit("insights", **look))

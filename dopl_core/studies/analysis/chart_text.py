@@ -325,10 +325,12 @@ def columns_finding(probabilities: Mapping[str, float]) -> Finding:
 def moves_by_group(moves: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The moves of each group if groups differ by 10 percentage points anywhere; else of all.
 
-    At most eight groups, so that the charts stay readable. The name of "all" is empty.
+    At most eight groups, so that the charts stay readable. The name of "all" is empty. Beside other
+    groups, people in none (group "all") are "no group", such as people of past records.
     """
     place = ["state", "action", "next_state"]
     groups = [(str(name), data) for name, data in moves.groupby("group", sort=False)]
+    groups = [("no group" if name == "all" else name, data) for name, data in groups]
     spread = moves.groupby(place).chance.agg(lambda chance: chance.max() - chance.min())
     if len(groups) > 1 and spread.max() >= 0.1:
         return groups[:8]

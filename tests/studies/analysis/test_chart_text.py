@@ -191,6 +191,8 @@ def test_moves_make_no_claim_and_are_split_only_if_groups_differ():
     assert data.visits.tolist() == [6] * 4
     apart = pd.concat([one, one.assign(group="B", chance=one.chance[::-1].to_numpy())])
     assert [name for name, _ in chart_text.moves_by_group(apart)] == ["A", "B"]
+    past = apart.replace({"group": {"B": "all"}})  # people of past records are in no group
+    assert [name for name, _ in chart_text.moves_by_group(past)] == ["A", "no group"]
 
 
 @pytest.mark.parametrize("few", [0, 4])

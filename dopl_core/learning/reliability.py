@@ -19,7 +19,7 @@ ENOUGH = 0.8  # the reliability that the field calls enough
 DRAWN_IN = 0.3  # of a win: how far scores are drawn in from all or nothing
 SPLITS = 100  # random halves of the annotators, of which the median counts
 RESAMPLES = 60  # of a bootstrap interval
-MOST_ITEMS = 600  # with more there is no interval: each resample solves systems of this size
+MOST_ITEMS = 600  # with more there is no bootstrap: each resample solves systems of this size
 
 _SPLITS_OF_RESAMPLE = 4
 _REACH = 1.96  # standard deviations on each side of a 95 % interval
@@ -62,13 +62,15 @@ def separation_interval(
     """SSR with its interval: the spread of log(1 - SSR) over resampled answers.
 
     The level of the resamples is not used: they have the errors of the answers twice, so that
-    their SSR is too high.
+    their SSR is too high. With many items, the spread is that over items.
     """
     first, second, n = _renumbered(winners, losers)
     strengths, variances = _fit(_duels(first, second, n))
     value = float(_separation(strengths, variances)[0])
-    if n > MOST_ITEMS or np.isnan(value):
+    if np.isnan(value):
         return Measure(value)
+    if n > MOST_ITEMS:
+        return _within(value, _spread_over_items(strengths[0], variances[0]))
     count = RESAMPLES if n <= MOST_ITEMS // 2 else RESAMPLES // 3
     drawn = rng.multinomial(len(first), np.full(len(first), 1 / len(first)), count)
     found = [
@@ -78,9 +80,7 @@ def separation_interval(
     unknown = np.log1p(-np.concatenate(found))
     if np.isnan(unknown).mean() > _MOST_LOST:
         return Measure(value)
-    reach = _REACH * float(np.nanstd(unknown))
-    unsure = np.log1p(-value)
-    return Measure(value, float(-np.expm1(unsure + reach)), float(-np.expm1(unsure - reach)))
+    return _within(value, float(np.nanstd(unknown)))
 
 
 def split_halves(
@@ -165,6 +165,22 @@ def _separation(strengths: FloatArray, variances: FloatArray) -> FloatArray:
     error = np.nansum(variances, axis=1) / np.maximum(count, 1)
     share = 1 - np.divide(error, spread, out=np.ones_like(error), where=spread > 1e-12)
     return np.where(count > 1, share, np.nan)
+
+
+def _within(value: float, spread: float) -> Measure:
+    """An SSR with its interval; spread: the standard deviation of log(1 - SSR)"""
+    unsure, reach = np.log1p(-value), _REACH * spread
+    return Measure(value, float(-np.expm1(unsure + reach)), float(-np.expm1(unsure - reach)))
+
+
+def _spread_over_items(strengths: FloatArray, variances: FloatArray) -> float:
+    """The standard deviation of log(1 - SSR) over items drawn anew, by the delta method.
+
+    1 - SSR is the mean of `variances` over that of strengths^2, both [n].
+    """
+    square = strengths**2
+    parts = variances / variances.mean() - square / max(square.mean(), _TINY)
+    return float(parts.std() / np.sqrt(len(parts)))
 
 
 def _correlations(

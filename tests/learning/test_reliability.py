@@ -94,9 +94,15 @@ def test_twice_the_answers_bring_what_spearman_and_brown_say():
     assert reliability.spearman_brown(-0.2, 2) == -0.2  # nothing to build on
 
 
-def test_many_items_get_a_value_without_an_interval():
-    n = reliability.MOST_ITEMS + 1
-    winners, losers = np.arange(n), (np.arange(n) + 1) % n
-    found = reliability.separation_interval(winners, losers, n, np.random.default_rng(0))
-    assert not np.isnan(found.value)
-    assert np.isnan(found.low)
+def test_the_interval_of_many_items_is_about_that_of_a_bootstrap(monkeypatch):
+    rng = np.random.default_rng(0)
+    winners, losers, _ = answered(0, n_items=100, answers=1500)
+    few = reliability.separation_interval(winners, losers, 100, rng)
+    monkeypatch.setattr(reliability, "MOST_ITEMS", 99)
+    many = reliability.separation_interval(winners, losers, 100, rng)
+    assert many.low < many.value < many.high
+    assert many.value == few.value
+    assert 0.7 < (few.high - few.low) / (many.high - many.low) < 1.5
+    assert reliability.separation_interval(winners, losers, 100, rng) == many  # nothing is drawn
+    around = np.arange(120), (np.arange(120) + 1) % 120  # nobody is better than anybody
+    assert reliability.separation_interval(*around, 120, rng).value == 0

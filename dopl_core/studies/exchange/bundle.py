@@ -33,6 +33,7 @@ from msgspec import Struct, to_builtins
 from dopl_core.learning.bandit import Arrays
 from dopl_core.studies.exchange import bundle_csv, transitions_csv, version_3
 from dopl_core.studies.exchange.bundle_csv import LARGEST_NUMBER, iso, milliseconds, reason
+from dopl_core.studies.exchange.bundle_zip import unzip
 from dopl_core.studies.model import past_answers, past_records, rules, safe_csv
 from dopl_core.studies.model.config_changes import changed
 from dopl_core.studies.model.config_json import fields_to_json, from_json, read_json
@@ -44,15 +45,11 @@ from dopl_core.studies.model.names import check_columns, check_name
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.model.study_log import StudyLog, changes_in, log_digest
 from dopl_core.studies.replay.consistency import check
-from dopl_core.studies.store.blobs import DAMAGES, PLAIN, digest, pack, shapes, unpack
+from dopl_core.studies.store.blobs import digest, pack, shapes, unpack
 from dopl_core.validation import brief, convert, text, whole
 
 VERSION = 7
 OLDEST = 3
-LARGEST = 1 << 28  # bytes that all members may unpack to: some 500,000 answers
-
-_BOMB = 400  # times that a member of some size is larger unpacked: real ones are by 30
-_SMALL = 1 << 20
 
 _TABLES = {
     "plans.csv": bundle_csv.PLANS,
@@ -62,8 +59,7 @@ _TABLES = {
     "queue.csv": bundle_csv.QUEUE,
     "transitions.csv": transitions_csv.COLUMNS,
 }
-_ATTACHED = bundle_csv.ATTACHED
-_TEXTS = tuple(file for _, file in _ATTACHED.values())
+_TEXTS = tuple(file for _, file in bundle_csv.ATTACHED.values())
 _ARRAYS = "arrays.npz"
 _MEMBERS = ("study.json", *_TABLES, *_TEXTS, _ARRAYS)
 
@@ -131,8 +127,8 @@ def write(log: StudyLog, also: Mapping[str, str] | None = None) -> bytes:
     if any(event.salt or event.sealed for event in log.events):
         rows["salts.csv"] = bundle_csv.salt_rows(log)
     files |= {name: safe_csv.write(_TABLES[name], some).encode() for name, some in rows.items()}
-    given = {event.kind: event for event in log.events if event.kind in _ATTACHED}
-    for kind, (field, file) in _ATTACHED.items():
+    given = {event.kind: event for event in log.events if event.kind in bundle_csv.ATTACHED}
+    for kind, (field, file) in bundle_csv.ATTACHED.items():
         if kind in given:
             files[file] = getattr(body_of(given[kind]), field).encode()
     if log.arrays is not None:
@@ -175,7 +171,7 @@ def _names_removed(log: StudyLog) -> bool:
 
 def read(source: Path | bytes) -> StudyLog:
     """The study log in a bundle; errors name the file, the row and the reason."""
-    files = _unzip(source)
+    files = unzip(source, _MEMBERS)
     about = _read_study_json(files["study.json"])
     optional = ("salts.csv",) if about.schema > OLDEST else ("salts.csv", "queue.csv")
     for name in _TABLES:
@@ -325,67 +321,10 @@ def _with_reports(epochs: list[Epoch], content: list[ReportJson]) -> list[Epoch]
     return [replace(e, columns=reports.get((e.episode, e.epoch))) for e in epochs]
 
 
-# --- the files
-
-
 def read_texts(source: Path | bytes, names: Sequence[str]) -> dict[str, bytes]:
     """Texts for people that a bundle has, of these names."""
-    found = _unzip(source, ("study.json", *names))
+    found = unzip(source, ("study.json", *names))
     return {name: found[name] for name in names if name in found}
-
-
-def _unzip(source: Path | bytes, wanted: Sequence[str] = _MEMBERS) -> dict[str, bytes]:
-    """The wanted files that a bundle has; nothing else is read, and nothing grows huge."""
-    name = source.name if isinstance(source, Path) else "the bundle"
-    content = source if isinstance(source, bytes) else _content(source)
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as bundle:
-            members = [m for m in bundle.infolist() if m.filename in wanted]
-            _check_members(members)
-            files = {member.filename: _read_member(bundle, member) for member in members}
-    except CsvError:
-        raise
-    except DAMAGES:
-        raise CsvError(f"{name}: not a zip file, or a damaged one") from None
-    if "study.json" not in files:
-        raise CsvError("study.json is missing")
-    return files
-
-
-def _read_member(bundle: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """The content of a member, read part by part: zlib needs twice what it is asked for."""
-    content = io.BytesIO()
-    with bundle.open(member) as file:
-        while part := file.read(_SMALL):
-            content.write(part)
-            if content.tell() > LARGEST:
-                raise CsvError(f"{member.filename}: larger than it says; not a bundle of dopl")
-    return content.getvalue()
-
-
-def _content(source: Path) -> bytes:
-    with source.open("rb") as file:
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise CsvError(f"{source.name}: over {LARGEST >> 20} MB; not a bundle of dopl")
-    return content
-
-
-def _check_members(members: list[zipfile.ZipInfo]) -> None:
-    """Refuse, before unpacking, what would be too large, or is not as we write it."""
-    names = [member.filename for member in members]
-    for member in members:
-        if names.count(member.filename) > 1:
-            raise CsvError(f"{member.filename} is there twice")
-        if member.compress_type not in PLAIN or member.flag_bits & 1:
-            raise CsvError(f"{member.filename}: compressed in a way that is not ours, or encrypted")
-        if member.file_size > max(_SMALL, _BOMB * member.compress_size):
-            raise CsvError(
-                f"{member.filename}: {member.file_size >> 20} MB out of "
-                f"{member.compress_size >> 10} kB; not a bundle of dopl"
-            )
-    if sum(member.file_size for member in members) > LARGEST:
-        raise CsvError(f"over {LARGEST >> 20} MB when it is unpacked; not a bundle of dopl")
 
 
 def _arrays(files: dict[str, bytes], log: StudyLog) -> Arrays | None:

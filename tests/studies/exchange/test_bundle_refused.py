@@ -11,7 +11,7 @@ from playing import STATES, Clock, clinic, played
 
 from dopl_core import studies
 from dopl_core.studies import CsvError, Store
-from dopl_core.studies.exchange import bundle
+from dopl_core.studies.exchange import bundle, bundle_zip
 from dopl_core.studies.model.errors import ReplayError
 from dopl_core.studies.replay.replay import replay
 
@@ -49,7 +49,7 @@ def test_files_that_are_no_bundles_are_refused(
             studies.import_bundle(sqlite_store, spoilt)
     with pytest.raises(OSError, match="none"):
         studies.import_bundle(sqlite_store, tmp_path / "none.zip")
-    monkeypatch.setattr(bundle, "LARGEST", 1000)
+    monkeypatch.setattr(bundle_zip, "LARGEST", 1000)
     with pytest.raises(CsvError, match="not a bundle of dopl"):
         studies.import_bundle(sqlite_store, exported)
     assert studies.list_studies(sqlite_store) == []

@@ -65,7 +65,7 @@ def reliability_chart(study: Study, learner: Learner, answers: pd.DataFrame) -> 
     finding = reliability_text.finding(enough)
     strong, ink = charts.colours()["strong"], charts.colours()["ink"]
     base = alt.Chart(finding.data, height=240)
-    points = alt.Axis(values=finding.data.answers.tolist())
+    points = alt.Axis(values=finding.data.answers.tolist(), format="d")
     number = alt.X("answers:Q", axis=points, scale=alt.Scale(zero=False, nice=False, padding=20))
     scale = alt.Scale(domain=[0, 1], clamp=True)
     line = base.mark_line(color=strong, point={"size": 90, "filled": True}).encode(

@@ -90,7 +90,8 @@ def _computed(
 ) -> list[power.Power]:
     """The power of all designs, if it was computed for this roster and this effect."""
     states = tuple((arm.id, arm.state) for arm in config.arms)
-    of = (states, config.budget, past and past.text, effect, looks)
+    order = tuple(state.label for state in config.states)
+    of = (states, order, config.budget, past and past.text, effect, looks)
     if clicked("Compute power", key="compute-power"):
         bar = st.progress(0.0, "Simulating trials…")
         lots = {*power.usual_lots(config), *([config.by_lot] if config.by_lot else [])}

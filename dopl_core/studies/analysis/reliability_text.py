@@ -24,17 +24,24 @@ def finding(enough: Enough) -> Finding:
     if enough.found is None:
         return Finding(advice(enough), pd.DataFrame(columns=["answers", "reliability"]))
     found = enough.found
-    now, later = found.separation, [found.with_more(more) for more in MORE]
+    now, expected = found.separation, _expected(found)
     data = pd.DataFrame(
         {
-            "answers": [found.answers, *(found.answers + more for more in MORE)],
-            "reliability": [now.value, *later],
-            "low": [now.low, *(math.nan for _ in MORE)],
-            "high": [now.high, *(math.nan for _ in MORE)],
+            "answers": [found.answers, *(found.answers + more for more in expected)],
+            "reliability": [now.value, *expected.values()],
+            "low": [now.low, *(math.nan for _ in expected)],
+            "high": [now.high, *(math.nan for _ in expected)],
         }
     ).round(3)
     note = [reliability_text(found), *fit_text(found), *places_text(enough)]
     return Finding(advice(enough), data, " ".join(note))
+
+
+def _expected(found: Reliability) -> dict[int, float]:
+    """The reliability that is expected, by number of more answers; empty if nobody can tell."""
+    if found.separation.value <= 0:
+        return {}
+    return {more: found.with_more(more) for more in MORE}
 
 
 def advice(enough: Enough) -> str:
@@ -68,11 +75,13 @@ def reliability_text(found: Reliability) -> str:
         f"The scale separation reliability is {_with_interval(found.separation)}. It is the share "
         f"of the differences between people that is not chance; {ENOUGH} is usually enough.",
         f"There are {count(found.answers, 'answer')} with a winner, about {found.comparisons:.0f} "
-        "comparisons a person.",
+        f"comparisons a person; at least {MIN_COMPARISONS} are usual.",
     ]
-    more = [f"{_number(found.with_more(n))} with {n} more answers" for n in MORE]
-    if found.separation.value > 0:
+    if expected := _expected(found):
+        more = [f"{_number(value)} with {n} more answers" for n, value in expected.items()]
         sentences.append(f"Expect about {' and '.join(more)}.")
+    else:
+        sentences.append("So far the answers tell people apart no better than chance.")
     if not math.isnan(found.halves.value):
         sentences.append(
             f"Two halves of the annotators agree with a correlation of "

@@ -102,6 +102,15 @@ def test_the_text_says_what_more_answers_would_bring_and_change() -> None:
     none = reliability_text.places_text(replace(ENOUGH, changed={50: 0.0, 200: 0.4}))
     assert none == ["200 more answers would change none of the 8 places on the list."]
     assert text.data.answers.tolist() == [200, 250, 400]
+    assert "about 20 comparisons a person; at least 10 are usual." in text.note
+
+
+def test_nothing_is_expected_of_more_answers_where_there_is_only_chance() -> None:
+    chance = replace(GOOD, separation=Measure(-0.2, -0.7, 0.2))
+    text = reliability_text.finding(replace(ENOUGH, found=chance))
+    assert text.data.answers.tolist() == [200]
+    assert "Expect" not in text.note
+    assert "So far the answers tell people apart no better than chance." in text.note
 
 
 def test_the_export_and_the_command_say_the_same(

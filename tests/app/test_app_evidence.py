@@ -1,0 +1,47 @@
+"""Evidence to publish: the reliability of answers on Insights, and the design of a trial."""
+
+import json
+
+from page_words import words
+
+from dopl_core import studies
+from pages.shared.markdown import plain
+
+PEOPLE = "How people answer"
+
+
+def test_a_chart_on_insights_shows_the_reliability_now_and_with_more_answers(visit, store):
+    config = studies.from_environment("cpap", practice=False, horizon=1, answers=40)
+    study = studies.create_study(store, config)
+    studies.rehearse(store, study, annotators=2, answers=60)
+    enough = studies.reliability.measure_enough(store, study)
+    finding = studies.reliability_text.finding(enough)
+    app = visit("insights", study=study, look=PEOPLE)
+    assert not app.exception
+    assert plain(finding.title) in words(app)
+    assert plain(finding.note) in words(app)
+    chart = json.loads(app.get("vega_lite_chart")[0].proto.spec)
+    line = next(one["encoding"]["x"] for one in chart["layer"] if one["mark"]["type"] == "line")
+    assert line["axis"]["values"] == finding.data.answers.tolist()
+    assert line["axis"]["format"] == "d"  # one point alone would be 397.000000
+    heights = [one["encoding"].get("y") for one in chart["layer"]]
+    assert {"datum": studies.reliability.ENOUGH} in heights
+
+
+def test_the_power_of_another_order_of_states_is_not_taken_over(visit, monkeypatch):
+    monkeypatch.setattr("dopl_core.studies.analysis.power.CLINICS", 4)
+    monkeypatch.setattr("dopl_core.studies.analysis.power.WEEKS", (6,))
+    roster = "id,state\n" + "".join(f"p{n},{'abc'[n % 3]}\n" for n in range(12))
+    app = visit("studies")
+    app.file_uploader(key="roster").set_value(("ward.csv", roster.encode(), "text/csv")).run()
+    order = next(one for one in app.multiselect if one.key.startswith("order of"))
+    order.set_value(["a", "b", "c"]).run()
+    app.number_input(key="budget roster").set_value(4).run()
+    app.checkbox(key="publish").check().run()
+    app.button(key="compute-power").click().run()
+    assert "Power: how likely" in words(app)
+    order = next(one for one in app.multiselect if one.key.startswith("order of"))
+    order.set_value(["c", "b", "a"]).run()
+    assert not app.exception
+    assert app.checkbox(key="publish").value
+    assert "Power: how likely" not in words(app)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 from playwright.sync_api import expect
+from test_owner_in_browser import pick
 
 from dopl_core import studies
 from pages.studies.list_table import list_table
@@ -118,6 +119,26 @@ def test_on_a_phone_everybody_on_the_list_has_one_short_row(browser, server, cli
     for chip in page.locator(".dopl-chip").all():
         assert chip.bounding_box()["x"] + chip.bounding_box()["width"] <= right
     page.context.close()
+
+
+def test_on_a_phone_names_on_an_earlier_list_are_as_long_as_on_the_newest(browser, server, clinic):
+    page = browser.new_context(viewport={"width": 390, "height": 800}).new_page()
+    page.goto(f"{server.url}/studies?study={clinic}")
+    pick(page, "Choose a week", "Week 1,")
+    expect(page.locator("td.then").first).to_be_visible()
+    for row in page.locator(".dopl-list tr", has=page.locator("td.then")).all():
+        assert row.locator("td.name").bounding_box()["width"] >= 100
+        assert row.bounding_box()["height"] < 64
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.context.close()
+
+
+def test_notes_on_an_earlier_list_have_room(page, server, clinic):
+    page.goto(f"{server.url}/studies?study={clinic}")
+    pick(page, "Choose a week", "Week 1,")
+    expect(page.locator("td.then").first).to_be_visible()
+    notes = page.locator("td.fact:nth-of-type(6)").filter(has_text="mornings only")
+    assert notes.first.bounding_box()["height"] < 60  # not a word a line
 
 
 def test_on_a_touch_screen_the_table_of_people_keeps_off_what_is_below(browser, server, clinic):

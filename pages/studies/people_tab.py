@@ -102,7 +102,14 @@ def joins(study: Study, coming: StudyConfig) -> None:
         groups = list(dict.fromkeys(one.group for one in coming.arms))
         group = "all"
         if groups != ["all"]:
-            group = st.selectbox("Group", groups, key=f"{key}-group", accept_new_options=True)
+            group = st.selectbox(
+                "Group",
+                groups,
+                index=None,  # a group that nobody chose would count
+                key=f"{key}-group",
+                placeholder="Choose a group, or type a new one",
+                accept_new_options=True,
+            )
         state = state_control(coming, "State now", None, key=f"{key}-state")
         names = list(dict.fromkeys(c for one in coming.arms for c in one.columns))
         columns = fields(names, {}, key)
@@ -111,7 +118,9 @@ def joins(study: Study, coming: StudyConfig) -> None:
         with show_errors():
             if not arm:
                 raise ValueError("the ID is empty: every person needs one")
-            add(study, [Arm(arm, label or arm, group or "all", state or "", columns)], "join")
+            if not group:
+                raise ValueError("the group is empty: choose one, or type a new one")
+            add(study, [Arm(arm, label or arm, group, state or "", columns)], "join")
 
 
 def many_join(study: Study, coming: StudyConfig) -> None:

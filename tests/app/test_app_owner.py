@@ -115,7 +115,7 @@ def test_a_report_counts_after_its_summary_is_confirmed(visit, store, clinic):
     other = next(n for n in range(12) if n != number and n not in numbers)
     app = report(app, {number: 2, other: -1}, unhelped=numbers[:1])
     assert "1 moved, 10 as before, 1 unknown, 2 of 3 helped." in said(app)
-    assert f"On the list but not helped: {config.arms[numbers[0]].label}" in said(app)
+    assert f"On the list but not helped (1): {config.arms[numbers[0]].label}" in said(app)
     assert studies.get_study(store, clinic).episode == 1  # the report does not count yet
     app = click(app, "report")
     assert studies.get_study(store, clinic).episode == 2
@@ -214,8 +214,8 @@ def test_a_summary_tells_namesakes_apart(visit, store):
     study = studies.create_study(store, studies.from_roster(arms, ["Low", "High"], **rules))
     where = list(studies.present_states(store, study))
     app = report(open_tab(visit, study, "Report"), {where.index("p0"): 1, where.index("p2"): 0})
-    assert "Changed state: Bo Berg (p0): Low → High" in said(app)
-    assert "Now known: P2: Low" in said(app)
+    assert "Changed state (1):\nBo Berg (p0): Low → High" in said(app)
+    assert "Now known (1):\nP2: Low" in said(app)
 
 
 def test_people_join_leave_and_return_with_the_next_list(visit, store, clinic):
@@ -223,6 +223,7 @@ def test_people_join_leave_and_return_with_the_next_list(visit, store, clinic):
     app.text_input(key="join-12-id").set_value("p99")
     app.text_input(key="join-12-name").set_value("Zoe")
     app.segmented_control(key="join-12-state").set_value(0)
+    app.selectbox(key="join-12-group").set_value("Over a year")
     app = click(app, "join")
     assert "13 patients from the next list on: 1 joins." in said(app).replace("*", "")
     [form] = [one for one in app.expander if one.label == "Add a person"]
@@ -271,6 +272,16 @@ def test_a_person_needs_an_id_to_join(visit, store, clinic):
     app = click(open_tab(visit, clinic, "People"), "join")
     assert "the ID is empty" in said(app)
     assert studies.coming_config(store, clinic).n_arms == 12
+
+
+def test_nobody_joins_a_group_that_was_not_chosen(visit, store, clinic):
+    app = open_tab(visit, clinic, "People")
+    app.text_input(key="join-12-id").set_value("p99")
+    assert "the group is empty: choose one, or type a new one" in said(click(app, "join"))
+    assert studies.coming_config(store, clinic).n_arms == 12
+    app.selectbox(key="join-12-group").set_value("Over a year")
+    click(app, "join")
+    assert studies.coming_config(store, clinic).arms[-1].group == "Over a year"
 
 
 def test_enough_people_must_remain_for_a_list(visit, store, clinic):

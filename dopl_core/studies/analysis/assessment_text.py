@@ -193,7 +193,7 @@ def by_lot_text(found: Assessment) -> tuple[str, str]:
         f"than without. Based on {_choices(drawn, waiting)}, compared with the people they were "
         f"chosen from in the same {word}. Only chance separates them, so the comparison is fair."
     )
-    if effect.low > 0 and found.help_works:
+    if effect.low >= 0.005 and found.help_works:  # an interval that is shown as 0 to 51 says less
         return "Random places confirm it: people did better with a place than without.", (
             basis + _targeting(found)
         )
@@ -244,7 +244,7 @@ def rules_text(config: StudyConfig) -> str:
 
 
 def _against(way: str, gain: Estimate, noun: str) -> str:
-    if gain.low <= 0 <= gain.high:
+    if round(gain.low, 1) <= 0 <= round(gain.high, 1):  # as they are shown
         return f"It is not known yet whether the list does better than {way}"
     word, more = ("better", "more") if gain.mean > 0 else ("worse", "fewer")
     least, most = sorted((abs(gain.low), abs(gain.high)))

@@ -277,6 +277,18 @@ def test_the_order_does_not_say_nearly_everything_where_answers_changed_most_pla
     assert said.endswith("6 of the 8 places on the list, compared with your order of states alone.")
 
 
+def test_an_interval_that_is_shown_with_an_end_of_zero_claims_nothing():
+    near = Estimate(2.3, 0.04, 5.2, 0.99)
+    shown = replace(PROVEN, forecast=PROVEN.forecast._replace(over_random=near))
+    assert assessment_text.forecast_finding(shown).title == (
+        "It is not known yet whether the list does better than help at random"
+    )
+    lots = EffectByLot(12, Estimate(0.25, 0.004, 0.51, 0.96), 6)
+    title, basis = assessment_text.by_lot_text(replace(PROVEN, effect_by_lot=lots))
+    assert "(90 % interval 0 to 51)" in basis
+    assert title == "Random places alone do not prove an effect yet."
+
+
 def test_random_places_are_not_said_to_show_nothing_beside_an_interval_above_zero():
     above = replace(UNPROVEN, effect_by_lot=EffectByLot(12, Estimate(0.36, 0.13, 0.58, 0.99), 6))
     title, basis = assessment_text.by_lot_text(above)

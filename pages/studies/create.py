@@ -68,7 +68,7 @@ def form() -> None:
             chosen = ask("words", offered)
             with st.expander(studies.SECTIONS["cards"]):
                 chosen |= ask("cards", offered)
-        st.subheader("3. How often", anchor=False)
+        st.subheader(f"3. {studies.SECTIONS['list']}", anchor=False)
         chosen |= ask("list", offered)
         if people.world == "observed":
             with st.expander(studies.SECTIONS["rules"]):
@@ -258,3 +258,6 @@ def preview(config: studies.StudyConfig) -> None:
             studies.side_of(config, arm, state, {}, config.hidden) for arm, state in pair
         )
         show_pair(config, left, right, 1, 0, key="preview-card")
+    if any(arm.columns for arm in config.arms):
+        cards = studies.SECTIONS["cards"]
+        st.caption(f"To hide a column, such as a phone number, open *{cards}*.")

@@ -22,6 +22,14 @@ _LABELS = {
     "helped": "Helped (1 or 0)",
     "when": "Date or number of the week",
 }
+_MEANINGS = {
+    "id": "each person's own number or code",
+    "state": "how each person is, in your words, such as Low or High",
+    "label": "a name for cards and lists; without it, they show the ID",
+    "group": "a ward, a site or a class",
+    "helped": "whether each person was helped",
+    "when": "when each person was in this state",
+}
 _ASKED = {
     "roster": ("id", "state", "label", "group"),
     "report": ("id", "state", "helped"),
@@ -55,10 +63,16 @@ def choose_columns(
         guessed = getattr(guess, what)
         index = options.index(guessed) if guessed else None if needed else 0
         chosen[what] = place.selectbox(
-            label, options, index, key=f"{what} of {key}", placeholder="Which column?"
+            label,
+            options,
+            index,
+            key=f"{what} of {key}",
+            placeholder="Which column?",
+            help=f"{_MEANINGS[what][0].upper()}{_MEANINGS[what][1:]}.",
         )
-    if missing := [_LABELS[what] for what, column in chosen.items() if column is None]:
-        st.markdown(f"Choose the columns for: {', '.join(missing)}.")
+    if missing := [what for what, column in chosen.items() if column is None]:
+        for what in missing:
+            st.markdown(f"**Choose the column for {_LABELS[what]}**: {_MEANINGS[what]}.")
         return None
     twice = [c for c in chosen.values() if c != NONE and list(chosen.values()).count(c) > 1]
     if twice:
@@ -102,9 +116,9 @@ def settle_spelling(found: dict[str, int], key: str) -> dict[str, str] | None:
     for pair in look_alike(found):
         rare, common = sorted(pair, key=lambda state: found[state])
         options = [
-            f"“{plain(rare)}” is “{plain(common)}”",
-            f"“{plain(common)}” is “{plain(rare)}”",
-            "They are two different states",
+            f"“{plain(common)}” is right",
+            f"“{plain(rare)}” is right",
+            "Both: they are different states",
         ]
         chosen = st.radio(
             f"“{plain(rare)}” ({_rows(found[rare])}) looks like “{plain(common)}” "

@@ -9,6 +9,7 @@ from dopl_core import studies
 from dopl_core.studies import Setting
 
 _WIDE = 2_000  # characters from which a text takes the whole width
+_WIDE_CHOICE = 30  # and characters of a choice, which half of the width would cut off
 
 
 def ask(
@@ -29,7 +30,7 @@ def ask(
     for setting in settings:
         if setting.about.section != section:
             continue
-        if setting.kind is str and setting.rule and setting.rule.max_length >= _WIDE:
+        if _is_wide(setting):
             places, place = [], st
             if setting.name.endswith("_columns"):
                 chosen[setting.name] = _columns(setting, now[setting.name], key, columns)
@@ -43,6 +44,12 @@ def ask(
         else:
             chosen[name] = _field(place, setting, now[name], f"{name} {key}")
     return chosen
+
+
+def _is_wide(setting: Setting) -> bool:
+    if setting.choices:
+        return max(map(len, setting.choices.values())) > _WIDE_CHOICE
+    return setting.kind is str and bool(setting.rule) and setting.rule.max_length >= _WIDE
 
 
 def _field(place: Any, setting: Setting, now: Any, key: str) -> Any:

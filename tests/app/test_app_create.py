@@ -76,7 +76,7 @@ def test_column_names_are_the_owners_and_cards_show_what_was_chosen(upload, stor
     assert "was read as Windows text" in said(app)
     chosen = [box.value for box in app.selectbox if " of " in (box.key or "")]
     assert chosen == [None, "Condition", "Full name", "Ward"]
-    assert "Choose the columns for: ID." in said(app)
+    assert "Choose the column for ID: each person's own number" in said(app)
     widget(app.selectbox, "id of").set_value("Bett").run()
     shown = widget(app.multiselect, "shown of")
     shown.set_value(["note", "age"]).run()
@@ -106,6 +106,7 @@ def test_misspellings_are_asked_about_and_not_accepted(upload):
     app = upload(WARD.replace("Bett", "id").encode())
     question = widget(app.radio, "spelt")
     assert "“fiar” (1 row) looks like “fair” (2 rows)" in question.label
+    assert question.options[:2] == ["“fair” is right", "“fiar” is right"]
     assert not [one for one in app.multiselect if one.key.startswith("order of")]
     question.set_value(2).run()
     order(app, ["poor", "fair", "fiar", "good"])

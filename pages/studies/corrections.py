@@ -12,9 +12,7 @@ from pages.shared.flash import flash, show_flash
 from pages.shared.guards import store
 from pages.shared.markdown import plain
 from pages.studies import roster_mapping
-from pages.studies.people_fields import name_and_id, state_control
-
-MOST = 40  # changes that a summary names
+from pages.studies.people_fields import name_and_id, show_some, state_control
 
 
 def show(study: Study, week: int) -> None:
@@ -40,10 +38,14 @@ def one_person(study: Study, week: int, names: Mapping[str, str]) -> None:
     config = studies.coming_config(store(), study.id)
     known = studies.read_week(store(), study.id, week)
     arm = st.selectbox(
-        "Whose report is wrong?", list(known), format_func=names.get, index=None, key=f"who-{week}"
+        f"Whose {'report' if week else 'state'} is wrong?",
+        list(known),
+        format_func=names.get,
+        index=None,
+        key=f"who-{week}",
     )
     if arm is None:
-        st.caption("The next list uses the correction. The history keeps the first report as well.")
+        st.caption("The next list uses the correction. The history keeps both.")
         return
     was = known[arm]
     state = state_control(config, "Correct state", was.state, key=f"really-{week}-{arm}")
@@ -54,7 +56,7 @@ def one_person(study: Study, week: int, names: Mapping[str, str]) -> None:
         with show_errors():
             marks = {arm: helped} if week and helped != was.helped else None
             studies.correct(store(), study.id, week, {arm: state}, marks)
-            flash(f"The report of {names[arm]} is corrected. The next list uses it.", "correct")
+            say_corrected(study, week, names[arm])
             st.rerun()
 
 
@@ -66,7 +68,7 @@ def by_file(study: Study, week: int, names: Mapping[str, str]) -> None:
         if uploaded is None:
             st.caption(
                 "Upload a table like a report, with only the rows that were wrong. People who are "
-                "not in it stay as they were reported. An empty state counts as unknown."
+                "not in it stay as they are. An empty state counts as unknown."
             )
             return
         sheet, key = uploaded
@@ -79,18 +81,14 @@ def by_file(study: Study, week: int, names: Mapping[str, str]) -> None:
         change = (week, report.states, report.help_marks)
         found = studies.read_correction(store(), study.id, *change)
         people = {*found.states, *found.helped}
-        summary(
-            [
-                f"{names[a]}: {was or 'unknown'} → {now or 'unknown'}"
-                for a, (was, now) in found.states.items()
-            ],
-            "Changed state",
+        moved = (
+            f"{names[arm]}: {was or 'unknown'} → {now or 'unknown'}"
+            for arm, (was, now) in found.states.items()
         )
-        summary([names[a] for a, (_, now) in found.helped.items() if now], "Now counted as helped")
-        summary(
-            [names[a] for a, (_, now) in found.helped.items() if not now],
-            "Now counted as not helped",
-        )
+        show_some("Changed state", moved, "\n")
+        for what, wanted in (("helped", True), ("not helped", False)):
+            changed = (names[arm] for arm, (_, now) in found.helped.items() if now == wanted)
+            show_some(f"Now counted as {what}", changed)
         if report.news:
             st.caption(
                 plain(f"Not changed, because cards change with reports: {', '.join(report.news)}.")
@@ -99,12 +97,11 @@ def by_file(study: Study, week: int, names: Mapping[str, str]) -> None:
         if clicked(f"Correct {many}", type="primary", key=f"correct-file-{week}"):
             studies.correct(store(), study.id, *change)
             st.session_state[f"corrected-{study.id}"] = done + 1
-            flash(f"The report of {many} is corrected. The next list uses it.", "correct")
+            say_corrected(study, week, many)
             st.rerun()
 
 
-def summary(changes: list[str], what: str) -> None:
-    """One line for a kind of change, with names."""
-    if changes:
-        more = f" and {len(changes) - MOST} more" if len(changes) > MOST else ""
-        st.text(f"{what} ({len(changes)}): {', '.join(changes[:MOST])}{more}")
+def say_corrected(study: Study, week: int, whom: str) -> None:
+    """A message for the next run of the page."""
+    what = f"The report of {study.config.epoch_word} {week}" if week else "The roster"
+    flash(f"{what} is corrected for {whom}. The next list uses it.", "correct")

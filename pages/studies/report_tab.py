@@ -1,7 +1,7 @@
 """The Report tab: how everybody is doing now and who was helped, summed up before it counts."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pandas as pd
 import streamlit as st
@@ -16,7 +16,7 @@ from pages.shared.guards import store, team_fragment
 from pages.shared.help_link import help_link
 from pages.shared.markdown import plain
 from pages.studies import roster_mapping, undo_report
-from pages.studies.people_fields import UNKNOWN, name_and_id
+from pages.studies.people_fields import UNKNOWN, name_and_id, show_some
 
 AT_ONCE = 40  # rows shown at first, of people on the list and of the others
 
@@ -53,7 +53,7 @@ def show(study: Study) -> None:
         return
     st.markdown(
         f"**How is everybody doing at the end of {word} {week}, and who was helped?** You can "
-        "check a summary before the report counts. Your clicks are kept if you reload the page."
+        "check a summary before the report counts."
     )
     help_link("owner", "How to report")
     how = st.segmented_control(
@@ -82,6 +82,7 @@ def by_hand(study: Study, week: int) -> None:
     if st.session_state.get("checking") == (study.id, week):
         check_draft(study, week, draft, before)
         return
+    st.caption("Your clicks are kept if you reload the page.")
     wanted = st.text_input("Search", key="search", placeholder="Name or ID").casefold()
     found = [
         arm
@@ -228,21 +229,14 @@ def summary(study: Study, report: Report, before: dict[str, str | None]) -> None
         for arm, was in before.items()
         if was and now[arm] and now[arm] != was
     )
-    show_names("Changed state", moved)
+    show_some("Changed state", moved, "\n")
     again = (f"{names[arm]}: {now[arm]}" for arm, was in before.items() if now[arm] and not was)
-    show_names("Now known", again)
-    show_names("Unknown", (names[arm] for arm, state in now.items() if state is None))
-    show_names("On the list but not helped", (names[arm] for arm in listed if arm not in helped))
-    show_names("Helped but not on the list", (names[arm] for arm in helped if arm not in listed))
+    show_some("Now known", again, "\n")
+    show_some("Unknown", (names[arm] for arm, state in now.items() if state is None))
+    show_some("On the list but not helped", (names[arm] for arm in listed if arm not in helped))
+    show_some("Helped but not on the list", (names[arm] for arm in helped if arm not in listed))
     new = (names[arm] for arm in report.states if arm not in before)
-    show_names("Joined since the list was made; no change is counted", new)
-
-
-def show_names(what: str, names: Iterable[str], most: int = 30) -> None:
-    found = list(names)
-    if found:
-        more = f" and {len(found) - most} more" if len(found) > most else ""
-        st.text(f"{what}: {', '.join(found[:most])}{more}")
+    show_some("Joined since the list was made; no change is counted", new)
 
 
 def week_is_over(study: Study, week: int) -> bool:
@@ -345,7 +339,7 @@ def check_file(study: Study, week: int, report: Report, before: dict[str, str | 
             )
         )
     summary(study, report, before)
-    show_names("New on cards", report.news)
+    show_some("New on cards", report.news)
     confirm(study, week, report, week_is_over(study, week))
 
 

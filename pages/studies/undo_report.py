@@ -25,9 +25,9 @@ def offer_right_after(study: Study) -> None:
 
 
 def offer(study: Study) -> None:
-    """The same at the end of the Report tab, however long ago the report was."""
+    """The same at the end of the Report tab, once it is gone from above the tabs."""
     last = studies.last_report(store(), study.id)
-    if last is not None:
+    if last is not None and not last.is_recent:
         st.divider()
         label = plain(f"Undo the report of {study.config.epoch_word} {last.week}")
         _popover(study, last, label, "tab")

@@ -133,7 +133,9 @@ class Clinic:
         expect(page.get_by_text("Changed state (2):")).to_be_visible()
         self.look("correction")
         page.get_by_role("button", name="Correct 2 people").click()
-        expect(page.get_by_text("The report of 2 people is corrected.")).to_be_visible()
+        expect(
+            page.get_by_text(f"The report of week {week} is corrected for 2 people.")
+        ).to_be_visible()
 
     def look(self, name: str) -> None:
         """A picture for people who look at what the test did; nothing is wider than the screen."""

@@ -19,9 +19,9 @@ if not may(ALL_STUDIES, "owner"):  # their own page in place of the owner's
 
 st.title("Whom to help next, learned from simple comparisons")
 st.markdown(
-    "Your team looks at two people at a time and chooses who is doing better. One answer takes a "
-    "second. From a few hundred answers DOPL learns how everybody is doing and who gains most from "
-    "help. Each week it lists whom to help, within your budget."
+    "Your team looks at two people at a time and chooses who is doing better. An answer takes a "
+    "few seconds. From the answers, and from how people change, DOPL learns who gains most from "
+    "help. Each week it lists as many people as you can help."
 )
 
 states = [state.label for state in environments.load("cpap").states]

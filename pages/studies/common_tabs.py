@@ -142,7 +142,10 @@ def _columns_to_keep(study: Study) -> list[str]:
 def data(study: Study) -> None:
     """Protocol, export and delete."""
     publish.show_fixed(study)
-    st.caption("A bundle holds the whole study. Import it on this or another server.")
+    st.caption(
+        "A bundle holds the whole study, without links and photos. Import it on another server, or "
+        "on this one if this study is no longer here."
+    )
     nameless = st.checkbox(
         "Without names",
         key="without-names",

@@ -35,6 +35,8 @@ def links(study: Study, opens: access.Opens) -> None:
     if clicked(label, key=f"link-{opens}", disabled=not names):
         make(study, opens, names)
     show_new(study, opens)
+    if known:
+        st.markdown("**Who has a link**")
     for one in {link.annotator: link for link in known}.values():  # the last of each person
         row = st.container(border=True, horizontal=True, vertical_alignment="center")
         row.text(one.annotator, width="stretch")

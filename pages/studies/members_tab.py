@@ -8,6 +8,7 @@ from pages.shared.clicks import clicked
 from pages.shared.errors import safely, show_errors
 from pages.shared.guards import may, store
 from pages.shared.help_link import help_link
+from pages.shared.sign_in_settings import sign_in_settings
 
 MEANINGS = {
     "owner": "everything",
@@ -23,6 +24,11 @@ def show(study: Study) -> None:
         "People who sign in get a role by their email address, or by another claim of your "
         "provider, such as a group. A change holds at their next click."
     )
+    if sign_in_settings() is None:
+        st.info(
+            "Nobody signs in on this server yet, so roles have no effect. Colleagues with a link "
+            "need no role."
+        )
     help_link("server", "How people sign in, and what each role may do")
     rows(study.id)
     if may(ALL_STUDIES, "owner"):

@@ -42,8 +42,8 @@ def ask(config: StudyConfig, past: Records | None, lots: str) -> tuple[bool, Pro
         found = _computed(config, past, effect, weeks, looks)
         if found:
             _show_power(found, config, effect, weeks, lots)
-            records = past is not None
-            st.caption(f"{plain(power_text.caveat(found, records=records))} {power_text.COST}")
+            caveat = power_text.caveat(found, records=past is not None, config=config)
+            st.caption(f"{plain(caveat)} {power_text.COST}")
         if not config.by_lot:
             how = "Choose a design above" if found else "Compute the power first"
             st.info(f"A trial needs places chosen at random. {how}, or set them in step 3.")

@@ -9,6 +9,7 @@ from dopl_core.studies.model.plurals import plural
 from dopl_core.studies.model.study_config import StudyConfig
 
 FIRST_COLUMN = "Places at random"
+_RULES = ("once_in", "most_times", "wait_after_joining", "fair_column")
 
 
 def columns(found: Sequence[Power], word: str = "week") -> list[str]:
@@ -64,8 +65,8 @@ def _within(best: Power, config: StudyConfig, weeks: int | None) -> str:
     return f"of at most {many_weeks(config.epoch_word, weeks)}"
 
 
-def caveat(found: Sequence[Power], *, records: bool) -> str:
-    """How far the figures can be trusted."""
+def caveat(found: Sequence[Power], *, records: bool, config: StudyConfig | None = None) -> str:
+    """How far the figures can be trusted; config: whose rules are not simulated."""
     error = 100 * max(one.error for one in found)
     wide = max(found, key=lambda one: one.high - one.low)
     source = (
@@ -78,7 +79,12 @@ def caveat(found: Sequence[Power], *, records: bool) -> str:
         f"The simulation has a standard error of at most {max(error, 0.1):.1f} percentage points. "
         f"{source} This is uncertain: a power of {percent(wide.power)} has a 90 % interval of "
         f"{100 * wide.low:.0f} to {100 * wide.high:.0f} %. {_not_simulated(wide.unknown)}"
+        + (" Your rules are not simulated, and may lower it." if _has_rules(config) else "")
     )
+
+
+def _has_rules(config: StudyConfig | None) -> bool:
+    return config is not None and any(getattr(config, name) for name in _RULES)
 
 
 def _not_simulated(unknown: float) -> str:

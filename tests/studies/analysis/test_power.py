@@ -204,6 +204,10 @@ def test_advice_names_the_design_and_its_power() -> None:
     doubt = "This is uncertain: a power of 84 % has a 90 % interval of 70 to 90 %."
     assert doubt in power_text.caveat([wide], records=True)
     assert "states that nobody reports lower" in power_text.caveat([wide], records=True)
+    for setting in ({"once_in": 2}, {"wait_after_joining": 1}, {"most_times": 3}):
+        ruled = power_text.caveat([wide], records=True, config=twelve(**setting))
+        assert "Your rules are not simulated, and may lower it." in ruled
+    assert "rules" not in power_text.caveat([wide], records=True, config=config)
     some = power_text.caveat([wide._replace(unknown=0.1)], records=True)
     assert "As in your past records, 10 % of the states are unknown. People who leave" in some
     assert power_text.rows([DESIGN], 4) == [("2 of 4", "84 %")]

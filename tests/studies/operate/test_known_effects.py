@@ -10,6 +10,7 @@ from dopl_core import studies
 from dopl_core.studies import Store, assessment, assessment_text
 from dopl_core.studies.operate.known_effects import KnownEffect, Words, effect_text, known_effects
 from pages.studies import print_sheet
+from pages.studies.list_table import list_table
 
 CLASS = ("Struggling", "Coping", "Thriving")
 PATIENTS = ("Low", "Moderate", "High")
@@ -112,6 +113,38 @@ def test_list_csv_sheet_and_insights_show_the_same_shares_in_every_week(
         moves = data[["seen_with_help", "seen_without"]].to_numpy().sum()
         assert moves == 45 * (number - 1)
         report_from(sqlite_store, study, rng)
+
+
+def test_page_csv_sheet_and_insights_agree_where_people_come_go_and_are_not_seen(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assessment, "_draw_count", lambda visits: 20)  # faster
+    monkeypatch.setattr(assessment, "MOST_PEOPLE", 0)
+    rng = np.random.default_rng(8)
+    rows = [f"p{n},{rng.choice([*PATIENTS, ''])},{rng.integers(20, 90)}" for n in range(45)]
+    arms = studies.read_roster("\n".join(["id,state,age", *rows]).encode(), PATIENTS)
+    rules = {"noun": "patient", "budget": 9, "sitting": 0, "answers": 0, "practice": False}
+    config = studies.from_roster(arms, PATIENTS, title="Clinic", **rules)
+    study = studies.create_study(sqlite_store, config)
+    for number in range(1, 7):
+        studies.advance(sqlite_store, study)
+        [week] = studies.read_lists(sqlite_store, study, last=1)
+        found = assessment.assess(sqlite_store, study)
+        said = assessment_text.effect_by_state_finding(found).data.set_index("state").observed
+        places = [unescape(list_table(week, str)), unescape(print_sheet.sheet("C", config, week))]
+        why = studies.list_columns(week).index("why")
+        for one, row in zip(week.everybody, studies.list_rows(week), strict=True):
+            assert one.last_seen is None or said[one.last_seen] in row[why]
+            assert all(row[why].removeprefix("Next in line. ") in place for place in places)
+            explained = studies.explain(sqlite_store, study, one.id).because
+            assert one.last_seen is None or said[one.last_seen] in explained
+        present = studies.present_states(sqlite_store, study)
+        after = {arm: rng.choice([*PATIENTS, None], p=[0.2, 0.4, 0.3, 0.1]) for arm in present}
+        helped = [one.id for one in week.listed if rng.random() < 0.8]
+        studies.join(sqlite_store, study, [studies.Arm(f"new{number}", "New", state="Low")])
+        studies.leave(sqlite_store, study, [str(rng.choice([*present]))])
+        studies.observe(sqlite_store, study, after, helped=helped)
+    studies.replay_study(sqlite_store, study)
 
 
 def test_a_list_within_a_plan_counts_the_weeks_since_the_plan(sqlite_store: Store) -> None:

@@ -11,7 +11,9 @@ from playing import STATES, Clock, clinic, cpap, digest, play, played
 
 from dopl_core import studies
 from dopl_core.studies import Ask, CsvError, Store, StudyError
+from dopl_core.studies.exchange import bundle
 from dopl_core.studies.model import safe_csv
+from dopl_core.studies.model.event_kinds import KINDS
 from dopl_core.studies.store import blobs
 
 NASTY = (
@@ -90,6 +92,11 @@ def test_closed_duels_and_reports_survive(store: Store, clock: Clock) -> None:
     assert {side.columns["hours"] for side in sides if side.arm == "p1"} <= {"=9"}
 
 
+def test_a_new_kind_of_event_comes_with_a_new_version_of_bundles() -> None:
+    """Earlier programs do not know the kind, and say by the version why they read no further."""
+    assert (bundle.VERSION, len(KINDS)) == (7, 35)
+
+
 def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -> None:
     study = played(sqlite_store, clock, clinic())
     members = files(studies.export_bundle(sqlite_store, study))
@@ -122,7 +129,7 @@ def test_the_files_have_the_designs_columns(sqlite_store: Store, clock: Clock) -
     assert left["answered_at"].startswith("2026-")
     assert left["answered_at"].endswith("Z")
     assert {row["outcome"] for row in rows} >= {"left", "right", "skip", "undone"}
-    assert json.loads(members["study.json"])["schema"] == 7
+    assert json.loads(members["study.json"])["schema"] == bundle.VERSION
 
 
 def test_no_cell_would_run_as_a_formula(sqlite_store: Store, clock: Clock) -> None:

@@ -98,7 +98,7 @@ def test_a_bundle_of_every_version_is_imported_replays_and_goes_on(
     assert play(store, study, 20, clock=clock, states=labels) > 5
     now = studies.export_bundle(store, study)
     about = json.loads(files(now)["study.json"])
-    assert about["schema"] == 7
+    assert about["schema"] == bundle.VERSION
     assert blobs.digest(studies.replay_bundle(now).state()) == digest(store, study)
 
 
@@ -129,7 +129,11 @@ def test_what_a_bundle_of_version_3_holds_is_what_is_exported_again(sqlite_store
         both = was["config"].keys() & about["config"].keys()  # settings come and go
         for one in (was, about):
             one["config"] = {key: one["config"][key] for key in both}
-        assert (was.pop("closed"), was.pop("schema"), about.pop("schema")) == ([], 3, 7)
+        assert (was.pop("closed"), was.pop("schema"), about.pop("schema")) == (
+            [],
+            3,
+            bundle.VERSION,
+        )
         assert about == was
         for name in ("lists.csv", "duels.csv"):
             tables = [pd.read_csv(io.BytesIO(bundle.pop(name))) for bundle in (old, now)]

@@ -27,7 +27,7 @@ from pages.shared.markdown import plain
 MOST_NAMES = 12  # of the people on the list that are named at the end of a round
 
 WAITS = {
-    "others": gettext_noop("The last comparisons of this round are for colleagues."),
+    "others": gettext_noop("Colleagues have the last comparisons of this round."),
     "limits": gettext_noop(
         "There is no comparison for you right now. Colleagues answer the rest of this round."
     ),
@@ -37,7 +37,7 @@ WAITS = {
     "plan": gettext_noop("The next comparisons are being prepared."),
     "owner": gettext_noop("That is all for now. More comparisons come after the next report."),
     "paused": gettext_noop("The owner has paused the study. Your answers are saved."),
-    "over": gettext_noop("The study has all the answers it needs."),
+    "over": gettext_noop("The study has ended."),
     "quota": gettext_noop("You gave all the answers we asked you for."),
     "skips": gettext_noop(
         "That is all. You chose *can't tell* too often, so there is no completion code."

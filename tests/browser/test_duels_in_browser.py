@@ -198,7 +198,7 @@ def test_a_waiting_page_continues_by_itself(browser, server, store):
     expect_answers(ann, 1)  # on a slow machine the next comparison comes later
     think(ann)
     ann.keyboard.press("ArrowLeft")
-    expect(ann.get_by_text("The last comparisons of this round are for colleagues")).to_be_visible()
+    expect(ann.get_by_text("Colleagues have the last comparisons of this round")).to_be_visible()
     think(bo)
     bo.keyboard.press("ArrowLeft")
     expect_answers(bo, 1)

@@ -14,7 +14,7 @@ import numpy as np
 from dopl_core.learning import reliability
 from dopl_core.learning.bandit import IntArray
 from dopl_core.learning.reliability import Measure
-from dopl_core.studies.model.event_kinds import TRUST
+from dopl_core.studies.model.event_kinds import EXCLUSIONS
 from dopl_core.studies.model.log_values import Impression
 from dopl_core.studies.model.study_log import StudyLog
 
@@ -134,7 +134,7 @@ def measure(judged: Judgements) -> Reliability | None:
 
 def rows(log: StudyLog) -> list[tuple[str, str, float, float, float]]:
     """The rows of reliability.csv; none where answers are too few."""
-    last = {event.annotator: event.kind for event in log.events if event.kind in TRUST}
+    last = {event.annotator: event.kind for event in log.events if event.kind in EXCLUSIONS}
     excluded = [name for name, kind in last.items() if name and kind == "person_excluded"]
     found = measure(judgements(of_impressions(log.impressions), excluded))
     if found is None:

@@ -81,8 +81,8 @@ EFFECTIVE = tuple(kind for kind, one in KINDS.items() if one.effect)
 SAID = ("answered", "undone")  # events that change what was answered
 COUNTED = (*SAID, "answers_added")  # events whose answers a snapshot holds
 REVISIONS = ("corrected", "list_changed")  # events that change epochs as they were recorded
-UNDOABLE = ("observed", "planned", "listed", *REVISIONS)  # events that end with their report
-TRUST = ("person_excluded", "person_included")
+UNDONE_WITH_REPORT = ("observed", "planned", "listed", *REVISIONS)
+EXCLUSIONS = ("person_excluded", "person_included")
 assert set(EFFECTIVE) >= CHANGES.keys()  # noqa: S101
 
 
@@ -123,7 +123,7 @@ def standing(events: Iterable[Numbered]) -> list[Numbered]:
 
 def _is_undone(seq: int, event: Event, undone: list[tuple[bodies.ReportUndone, int]]) -> bool:
     """undone: with the number of each event that undid a report"""
-    return event.kind in UNDOABLE and any(
+    return event.kind in UNDONE_WITH_REPORT and any(
         body.since <= seq < until
         and (event.kind != "corrected" or body_of(event).week >= body.week)
         for body, until in undone

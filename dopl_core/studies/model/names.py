@@ -10,6 +10,8 @@ from dopl_core.validation import check_value, text
 from dopl_core.wording import _
 
 OWNER = "Owner"  # annotator name of the owner's own answers
+ERASED = "erased-"  # and a number: an id that was erased
+ERASED_ANNOTATOR = "erased-annotator-"
 
 _LONGEST_NAME = 200  # PostgreSQL cannot index texts of several thousand characters
 _Text = Annotated[str, text(1 << 28)]
@@ -18,11 +20,7 @@ _Participant = Annotated[str, text(_LONGEST_NAME)]
 _LONGEST_ID = 100
 _ID = re.compile(r"[A-Za-z0-9._@:-]+")
 _PARTICIPANT = re.compile(rf".*, participant {_ID.pattern}", re.DOTALL)
-
-
 _PSEUDONYM = re.compile(r"erased-(annotator-)?\d+")
-ERASED = "erased-"  # and a number: an id that was erased
-ERASED_ANNOTATOR = "erased-annotator-"
 
 
 def is_erased(name: str, label: str | None = None) -> bool:

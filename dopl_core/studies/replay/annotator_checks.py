@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from dopl_core.studies.model.errors import LogError
 from dopl_core.studies.model.event_bodies import Consented, Joined, SettingsChanged
-from dopl_core.studies.model.event_kinds import TRUST, body_of
+from dopl_core.studies.model.event_kinds import EXCLUSIONS, body_of
 from dopl_core.studies.model.log_values import Event
 from dopl_core.studies.model.reasons import reasons_in
 from dopl_core.studies.model.study_log import StudyLog
 
 
-def check_trust(log: StudyLog) -> None:
+def check_exclusions(log: StudyLog) -> None:
     """Only annotators of the study are excluded, and only excluded ones included again."""
     names = {person.name for person in log.annotators} | log.past_annotators.keys()
     out: set[str] = set()
-    for where, event in _rows(log, *TRUST):
+    for where, event in _rows(log, *EXCLUSIONS):
         name = event.annotator or ""
         if name not in names or (name in out) == (event.kind == "person_excluded"):
             raise LogError(f'{where}: "{name[:80]}" is unknown, or already {event.kind[7:]}')

@@ -19,9 +19,9 @@ from dopl_core.studies.model.event_bodies import (
 )
 from dopl_core.studies.model.event_kinds import (
     EFFECTIVE,
+    EXCLUSIONS,
     KINDS,
     SAID,
-    TRUST,
     Numbered,
     body_of,
     in_plan_order,
@@ -45,7 +45,7 @@ def check(log: StudyLog) -> None:
     _check_plans_know_enough(log)
     _check_past_records(log)
     _check_lists(log)
-    annotator_checks.check_trust(log)
+    annotator_checks.check_exclusions(log)
     annotator_checks.check_participants(log)
     annotator_checks.check_consent(log)
     annotator_checks.check_reasons(log)
@@ -369,5 +369,5 @@ def _check_answers_used(log: StudyLog) -> None:
             body: Erased = body_of(event)
             if body.what == "person" and body.answers:
                 forgotten.add(log.coming.arm_number(body.name))
-        elif event.kind in TRUST:
+        elif event.kind in EXCLUSIONS:
             out ^= {event.annotator}

@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 from dopl_core.learning.bandit import Arrays
 from dopl_core.learning.counts import COUNTED as COUNTED_ARRAYS
 from dopl_core.learning.learner import Learner
-from dopl_core.studies.model.event_kinds import COUNTED, TRUST, apply
+from dopl_core.studies.model.event_kinds import COUNTED, EXCLUSIONS, apply
 from dopl_core.studies.model.factories import learner_of
 from dopl_core.studies.model.outcomes import ANSWERS
 from dopl_core.studies.model.progress import Progress
@@ -87,7 +87,7 @@ def _plan_arrays(reader: StudyReader) -> Arrays:
 def excluded(connection: Connection, study: str) -> list[str]:
     """The annotators whose answers do not count in the next plan, by name."""
     e = tables.events.c
-    query = sa.select(e.kind, e.annotator).where(e.study == study, e.kind.in_(TRUST))
+    query = sa.select(e.kind, e.annotator).where(e.study == study, e.kind.in_(EXCLUSIONS))
     last = {name: kind for kind, name in connection.execute(query.order_by(e.seq))}
     return sorted(name for name, kind in last.items() if kind == "person_excluded")
 

@@ -78,6 +78,13 @@ def reliability_chart(study: Study, learner: Learner, answers: pd.DataFrame) -> 
         y=alt.datum(reliability.ENOUGH)
     )
     show_chart(finding, "reliability", study, bar + interval + line)
+    if enough.found is not None:
+        with st.expander("All measures of reliability"):
+            st.dataframe(reliability_text.measures(enough.found), hide_index=True, placeholder="")
+            st.caption(
+                "Intervals are 95 % intervals. Infit says how well somebody's answers fit those of "
+                "all. 1 is expected; well above 1, they disagree with the others."
+            )
 
 
 @st.cache_data(max_entries=16, show_spinner="Calculating ...")

@@ -13,7 +13,7 @@ PEOPLE = "How people answer"
 def test_a_chart_on_insights_shows_the_reliability_now_and_with_more_answers(visit, store):
     config = studies.from_environment("cpap", practice=False, horizon=1, answers=40)
     study = studies.create_study(store, config)
-    studies.rehearse(store, study, annotators=2, answers=60)
+    studies.rehearse(store, study, annotators=2, answers=120)
     enough = studies.reliability.measure_enough(store, study)
     finding = studies.reliability_text.finding(enough)
     app = visit("insights", study=study, look=PEOPLE)
@@ -26,6 +26,12 @@ def test_a_chart_on_insights_shows_the_reliability_now_and_with_more_answers(vis
     assert line["axis"]["format"] == "d"  # one point alone would be 397.000000
     heights = [one["encoding"].get("y") for one in chart["layer"]]
     assert {"datum": studies.reliability.ENOUGH} in heights
+    [measures] = [one for one in app.dataframe if "measure" in one.value]
+    assert enough.found is not None
+    shown = studies.reliability_text.measures(enough.found).measure.tolist()
+    assert measures.value.measure.tolist() == shown
+    assert shown[0] == "scale separation"
+    assert any("infit: rehearsal 2" in one for one in shown)
 
 
 def test_the_power_of_another_order_of_states_is_not_taken_over(visit, monkeypatch):

@@ -123,6 +123,15 @@ def places_text(enough: Enough) -> list[str]:
     return [f"Of the {places} on the list, {each} would change."]
 
 
+def measures(found: Reliability) -> pd.DataFrame:
+    """All measures with their intervals; the worst fits first."""
+    named = {"scale separation": found.separation, "split halves": found.halves}
+    fits = [(name, fit) for name, fit in found.infit.items() if not math.isnan(fit.value)]
+    named |= {f"infit: {name}": fit for name, fit in sorted(fits, key=lambda one: -one[1].value)}
+    rows = [(what, *one) for what, one in named.items() if not math.isnan(one.value)]
+    return pd.DataFrame(rows, columns=["measure", "value", "low", "high"]).round(2)
+
+
 def _with_interval(measure: Measure) -> str:
     if math.isnan(measure.low):
         return _number(measure.value)

@@ -87,6 +87,19 @@ def test_annotators_who_do_not_fit_are_named_with_their_infit() -> None:
     assert reliability_text.fit_text(replace(GOOD, infit={"Ann": Measure(1.5, 1.2, 1.8)})) == []
 
 
+def test_all_measures_are_told_with_their_intervals() -> None:
+    infit = {"Ann": Measure(0.9, 0.8, 1.0), "Cem": Measure(1.5, 1.2, 1.8), "Eva": Measure(math.nan)}
+    told = reliability_text.measures(replace(GOOD, infit=infit))
+    assert told.values.tolist() == [
+        ["scale separation", 0.9, 0.85, 0.94],
+        ["split halves", 0.8, 0.7, 0.9],
+        ["infit: Cem", 1.5, 1.2, 1.8],
+        ["infit: Ann", 0.9, 0.8, 1.0],
+    ]
+    alone = replace(GOOD, halves=Measure(math.nan))
+    assert "split halves" not in reliability_text.measures(alone).measure.tolist()
+
+
 def test_where_people_move_part_of_more_answers_goes_to_new_items() -> None:
     one_state = replace(GOOD, items=20, separation=Measure(0.5))
     assert one_state.with_more(200) == pytest.approx(2 / 3)
@@ -145,6 +158,12 @@ def test_the_exit_code_of_the_command_tells_errors_from_not_yet(
             cli.main(["enough", name])
         assert ended.value.code == code
     assert capsys.readouterr().err == 'dopl: there is no study "no-such"\n'
+
+    monkeypatch.setattr(reliability, "measure_enough", lambda *_: ENOUGH)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["enough", study])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("You can stop asking")
 
     def broken(*_: object) -> None:
         raise RuntimeError("something unforeseen")

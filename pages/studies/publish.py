@@ -82,6 +82,8 @@ def _fields(config: StudyConfig) -> tuple[str, float, int, int]:
         key="publish-looks",
         help="Evenly spaced; the last one is at the end. The trial may stop at each of them.",
     )
+    if not 0 < more <= 100:
+        raise StudyError("How many get better with help: a number above 0 and at most 100 needed")
     return question, more / 100, weeks, looks
 
 
@@ -99,7 +101,7 @@ def _computed(
             config,
             past,
             effect=effect,
-            weeks=sorted({*power.WEEKS, weeks}),
+            weeks=sorted({*power.usual_weeks(looks), weeks}),
             by_lot=sorted(lots),
             looks=looks,
             tell=lambda share: bar.progress(share, "Simulating trials…"),

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from page_words import words
 
 from dopl_core import studies
@@ -34,9 +35,11 @@ def test_a_chart_on_insights_shows_the_reliability_now_and_with_more_answers(vis
     assert any("infit: rehearsal 2" in one for one in shown)
 
 
-def test_the_power_of_another_order_of_states_is_not_taken_over(visit, monkeypatch):
+@pytest.fixture
+def planned(visit, monkeypatch):
+    """The form for a new study of twelve people, with the power of a trial in it."""
     monkeypatch.setattr("dopl_core.studies.analysis.power.CLINICS", 4)
-    monkeypatch.setattr("dopl_core.studies.analysis.power.WEEKS", (6,))
+    monkeypatch.setattr("dopl_core.studies.analysis.power.WEEKS", (6, 13))
     roster = "id,state\n" + "".join(f"p{n},{'abc'[n % 3]}\n" for n in range(12))
     app = visit("studies")
     app.file_uploader(key="roster").set_value(("ward.csv", roster.encode(), "text/csv")).run()
@@ -46,8 +49,26 @@ def test_the_power_of_another_order_of_states_is_not_taken_over(visit, monkeypat
     app.checkbox(key="publish").check().run()
     app.button(key="compute-power").click().run()
     assert "Power: how likely" in words(app)
+    return app
+
+
+def test_the_power_of_another_order_of_states_is_not_taken_over(planned):
+    app = planned
     order = next(one for one in app.multiselect if one.key.startswith("order of"))
     order.set_value(["c", "b", "a"]).run()
     assert not app.exception
     assert app.checkbox(key="publish").value
     assert "Power: how likely" not in words(app)
+
+
+def test_a_trial_can_have_more_analyses_than_the_shortest_usual_one_has_weeks(planned):
+    planned.number_input(key="publish-looks").set_value(8).run()
+    planned.button(key="compute-power").click().run()
+    assert not planned.error
+    assert list(planned.dataframe[-1].value.columns[1:]) == ["13 weeks", "26 weeks"]
+
+
+def test_the_expected_effect_is_refused_in_the_words_of_its_field(planned):
+    planned.number_input(key="publish-effect").set_value(150).run()
+    [error] = [one.value for one in planned.error]
+    assert "at most 100 needed" in error

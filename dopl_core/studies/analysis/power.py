@@ -100,10 +100,10 @@ def compute(
 ) -> list[Power]:
     """The power of each design: places by lot, then weeks.
 
-    weeks: without any, WEEKS;  by_lot: without any, up to half of the budget
+    weeks: without any, usual_weeks;  by_lot: without any, up to half of the budget
     looks: how many analyses, evenly spaced;  tell: is told how far it is, from 0 to 1
     """
-    lots, weeks = tuple(by_lot) or usual_lots(config), weeks or WEEKS
+    lots, weeks = tuple(by_lot) or usual_lots(config), weeks or usual_weeks(looks)
     _check(config, effect, weeks, lots, looks)
     rng = np.random.default_rng([seed, 0])
     rows, states, priority = clinics_like(config, history, clinics or CLINICS, rng)
@@ -146,6 +146,11 @@ def usual_lots(config: StudyConfig) -> tuple[int, ...]:
     parts = (0, 1 / 32, 1 / 8, 1 / 4, 1 / 2)
     some = {min(max(round(config.budget * part), 1), most) for part in parts}
     return tuple(sorted(places for places in some if places > 0))
+
+
+def usual_weeks(looks: int) -> tuple[int, ...]:
+    """Durations to choose from that have a week for each look."""
+    return tuple(weeks for weeks in WEEKS if weeks >= looks)
 
 
 def even_looks(weeks: int, count: int) -> tuple[int, ...]:

@@ -186,6 +186,8 @@ def test_the_recommended_design_draws_the_fewest_people() -> None:
     assert power.recommended([weak]) is None
     assert power.even_looks(26, 3) == (9, 17, 26)
     assert power.usual_lots(twelve(budget=8)) == (1, 2, 4)
+    many = power.compute(twelve(), looks=10, by_lot=(1,), clinics=4)
+    assert [one.weeks for one in many] == [13, 26, 39, 52]  # 8 weeks have no room for ten looks
     assert power.usual_lots(twelve(budget=2)) == (1,)
 
 

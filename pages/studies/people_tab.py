@@ -137,7 +137,12 @@ def many_join(study: Study, coming: StudyConfig) -> None:
         if columns is None:
             return
         here = {arm.id for arm in coming.arms if arm.present}
-        found = studies.read_roster(sheet, coming.states, columns=columns)
+        states = [state.label for state in coming.states]
+        counts = studies.count_states(sheet, columns=columns)
+        spelt = roster_mapping.settle_spelling(counts, f"{key} {columns.state}", states)
+        if spelt is None:
+            return
+        found = studies.read_roster(sheet, states, columns=columns, spelt=spelt)
         new = [arm for arm in found if arm.id not in here]
         if not new:
             st.text(f"Everybody in {sheet.name} takes part already.")
@@ -223,7 +228,7 @@ def edit_card(study: Study) -> None:
         "Whose card?", list(names), format_func=names.get, index=None, key="whose-card"
     )
     if who is None:
-        st.caption("Cards show the change after your next report.")
+        st.caption("Cards and lists show the change after your next report.")
         return
     known = cards[who] | draft.columns.get(who, {})
     if not known:

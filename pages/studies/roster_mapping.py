@@ -1,5 +1,6 @@
 """The owner's roster file: what each column means, misspelt states, the order of states."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Literal
 
@@ -106,15 +107,20 @@ def kept_columns(
     )
 
 
-def settle_spelling(found: dict[str, int], key: str) -> dict[str, str] | None:
+def settle_spelling(
+    found: dict[str, int], key: str, known: Collection[str] = ()
+) -> dict[str, str] | None:
     """How to read states that may be misspelt; None until the owner has decided.
 
-    found: states and the number of rows that have them
+    found: states and the number of rows that have them;  known: states that the study has
     """
+    found = dict.fromkeys(known, 0) | found
     spelt: dict[str, str] = {}
     settled = True
     for pair in look_alike(found):
-        rare, common = sorted(pair, key=lambda state: found[state])
+        if set(pair) <= set(known):
+            continue
+        rare, common = sorted(pair, key=lambda state: (state in known, found[state]))
         options = [
             f"“{plain(common)}” is right",
             f"“{plain(rare)}” is right",

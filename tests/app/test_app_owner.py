@@ -268,6 +268,18 @@ def test_a_file_adds_new_people_and_changes_nobody_else(visit, store, clinic):
     assert "join-file" not in keys(app.button)
 
 
+def test_a_state_misspelt_in_a_file_of_new_people_is_asked_about(visit, store, clinic):
+    app = open_tab(visit, clinic, "People")
+    content = b"id,state\nq1,Hihg\nq2,Low\n"
+    app.file_uploader(key="newcomers").set_value(("new.csv", content, "text/csv")).run()
+    [question] = [one for one in app.radio if one.key.startswith("spelt")]  # Low is known
+    assert question.label == "“Hihg” (1 row) looks like “High” (0 rows). Which is right?"
+    assert "join-file" not in keys(app.button)
+    question.set_value(0).run()
+    click(app, "join-file")
+    assert [arm.state for arm in studies.coming_config(store, clinic).arms[12:]] == ["High", "Low"]
+
+
 def test_a_person_needs_an_id_to_join(visit, store, clinic):
     app = click(open_tab(visit, clinic, "People"), "join")
     assert "the ID is empty" in said(app)

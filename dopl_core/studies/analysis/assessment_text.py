@@ -160,7 +160,7 @@ def effect_by_state_finding(found: Assessment) -> Finding:
     if not found.help_works or positive.empty:
         return Finding("Help is not proven yet in any single state", data)
     top = positive.loc[positive.difference.idxmax()]
-    return Finding(f'Help works in "{top.state}". {top.observed}', data)
+    return Finding(f'Help works in "{top.state}"', data)
 
 
 def by_lot_text(found: Assessment) -> tuple[str, str]:

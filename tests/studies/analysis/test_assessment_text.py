@@ -82,10 +82,12 @@ def test_proven_help_is_claimed_in_every_section():
     text = all_sentences(PROVEN)
     assert "Yes: help works." in text
     assert "Help improves 20 more patients in 100 (90 % interval 8 to 31)." in text
-    assert (
-        'Help works in "Low". Patients in "Low" were better off the next week 16 of 20 times with '
-        "help (80 %) and 12 of 40 times without help (30 %)."
-    ) in text
+    finding = assessment_text.effect_by_state_finding(PROVEN)
+    assert finding.title == 'Help works in "Low"'  # what was observed stands below it, once
+    assert finding.data.observed[0] == (
+        'Patients in "Low" were better off the next week 16 of 20 times with help (80 %) and 12 of '
+        "40 times without help (30 %)."
+    )
     assert "Random places confirm it" in text
     assert "The list is expected to do better than help at random: 2.0 more patients" in text
 
@@ -160,8 +162,9 @@ def test_a_state_that_was_seen_one_way_only_has_no_estimate():
 
 def test_people_in_the_best_state_stay_there():
     best = replace(PROVEN, effect_by_state=by_state([10, 10, 18], [20, 20, 16], 0.1))
-    title = assessment_text.effect_by_state_finding(best).title
-    assert title.startswith('Help works in "High". Patients in "High" were still there the next')
+    finding = assessment_text.effect_by_state_finding(best)
+    assert finding.title == 'Help works in "High"'
+    assert finding.data.observed[2].startswith('Patients in "High" were still there the next')
 
 
 def test_before_the_eighth_week_it_is_too_early():

@@ -18,8 +18,9 @@ def show(study: Study, learner: Learner, *, seen: bool) -> None:
         return
     with st.expander("What your rule for groups costs"):
         st.markdown(plain(sharing_cost.cost_text(found, seen=seen)))
-        rows = sharing_cost.share_rows(found)
-        st.dataframe(pd.DataFrame(rows, columns=list(sharing_cost.SHARE_COLUMNS)), hide_index=True)
+        if seen:
+            rows = pd.DataFrame(sharing_cost.share_rows(found), columns=sharing_cost.SHARE_COLUMNS)
+            st.dataframe(rows, hide_index=True)
 
 
 @st.cache_data(max_entries=16, show_spinner="Calculating ...")

@@ -114,8 +114,13 @@ def test_insights_show_what_sharing_places_costs(visit, store):
     ]
     rule = {"fair_column": "ward", "fair_rule": "shares", "fair_shares": "A 50"}
     config = studies.from_roster(arms, ["Low", "High"], title="Ward", budget=2, **rule)
-    app = visit("insights", study=studies.create_study(store, config))
-    assert not app.exception
-    [box] = [one for one in app.expander if one.label == "What your rule for groups costs"]
-    assert "in no state were people seen both with help" in box.markdown[0].value
+    study = studies.create_study(store, config)
+    for said, tables in (("in no state were people seen both with help", 0), ("costs", 1)):
+        app = visit("insights", study=study)
+        assert not app.exception
+        [box] = [one for one in app.expander if one.label == "What your rule for groups costs"]
+        assert said in box.markdown[0].value
+        assert len(box.dataframe) == tables  # before, the places are those of the prior
+        studies.observe(store, study, studies.present_states(store, study))
+        studies.advance(store, study)
     assert box.dataframe[0].value["group"].tolist() == ["A", "B"]

@@ -1,9 +1,9 @@
 """Every kind of event: its fields, its rules, and its effect.
 
-A new kind is an entry of KINDS; its fields are a class in event_bodies.py. Exports without names
-leave out what it says of people in exchange/renaming.py, and replay/consistency.py refuses it where
-it fits no other event. Earlier programs cannot read it: raise VERSION in exchange/bundle.py, and
-keep a bundle and a database of before in tests/data/kept.
+A new kind is an entry of KINDS; its fields are a class in event_bodies.py. If it can name people,
+exchange/renaming.py takes the names out. If it must agree with other events or with rows,
+replay/consistency.py compares them. Earlier programs cannot read it: raise VERSION in
+exchange/bundle.py, and first keep a bundle and a database in tests/data/kept.
 """
 
 from collections.abc import Callable, Iterable

@@ -122,6 +122,9 @@ def rehearse(study: Study) -> None:
                 "rehearse", copy, "--annotators", people, "--answers", answers, "--think", 0.4
             )
             st.query_params["study"] = copy
+            if study.config.world == "observed":
+                st.session_state.go_to = "List"
+            flash("This is the copy. Simulated annotators answer it now. Your study is unchanged.")
             st.rerun()
 
 

@@ -8,6 +8,7 @@ from pages.shared.backend import planner
 from pages.shared.clicks import clicked
 from pages.shared.downloads import csv_button
 from pages.shared.errors import show_errors, show_last_error
+from pages.shared.flash import show_flash
 from pages.shared.guards import ALL_STUDIES, may, only, store, team_fragment, turn_away_unknown
 from pages.shared.markdown import plain
 from pages.studies import create, flags, members_tab, weekly
@@ -89,6 +90,7 @@ def one(study: Study) -> None:
     st.title(plain(study.title), anchor=False)
     with st.container():
         show_last_error()
+    show_flash()
     if study.config.world == "observed":
         weekly.page(study)
     else:

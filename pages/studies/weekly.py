@@ -9,7 +9,7 @@ from dopl_core.studies import Study, chart_text, week_of
 from pages.shared import backend
 from pages.shared.clicks import clicked
 from pages.shared.errors import last_click_failed, safely, show_errors
-from pages.shared.flash import flash, show_flash
+from pages.shared.flash import flash
 from pages.shared.guards import ALL_STUDIES, may, store, team_fragment
 from pages.shared.markdown import plain
 from pages.studies import (
@@ -40,7 +40,6 @@ OWNERS_TABS: dict[str, Callable[[Study], None]] = {
 
 def page(study: Study) -> None:
     """Where the study is, what to do next, and everything else in tabs."""
-    show_flash()
     if "go_to" in st.session_state:
         st.session_state.tab = st.session_state.go_to
     steps(study)

@@ -80,6 +80,18 @@ def test_a_simulated_study_has_its_own_tabs(visit, study):
     }
 
 
+@pytest.mark.parametrize("world", ["observed", "simulated"])
+def test_after_a_rehearsal_begins_the_page_says_that_it_shows_the_copy(
+    visit, store, clinic, study, monkeypatch, world
+):
+    begun = []
+    monkeypatch.setattr(common_tabs, "run_in_background", lambda *words: begun.append(words[1]))
+    app = open_tab(visit, clinic if world == "observed" else study, "Rehearse")
+    app = click(app, "rehearse")
+    assert [app.query_params["study"]] == begun
+    assert "This is the copy." in said(app)
+
+
 def test_the_owner_exports_without_names_and_keeps_some_columns(visit, store, clinic, monkeypatch):
     drawn = {}
 

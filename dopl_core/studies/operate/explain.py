@@ -109,8 +109,8 @@ def _answered(config: StudyConfig, learner: Learner, epoch: Epoch, n: int) -> st
     half = ", a tie counts half" if won % 1 else ""
     often = count(round(won + lost), "time")
     return (
-        f"Your team compared them {often} in this state, and answered {won:g} of {won + lost:g} "
-        f"times that they are doing better{half}."
+        f"Your team compared them {often} in this state, and answered {won:g} "
+        f"{'time' if won == 1 else 'times'} that they are doing better{half}."
     )
 
 

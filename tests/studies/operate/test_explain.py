@@ -1,5 +1,7 @@
 """Why somebody is on the list or not: their place in line and what was observed, nothing else."""
 
+import re
+
 import numpy as np
 import pytest
 from playing import answer_open, cohort, report_from
@@ -37,6 +39,10 @@ def test_an_explanation_counts_what_was_observed_and_answered(sqlite_store: Stor
     assert week.by_answers in range(4)
     said = [" ".join(studies.explain(sqlite_store, study, f"p{n}").because) for n in range(10)]
     assert any("times without help (" in one for one in said)
+    assert any(
+        re.search(r"compared them \d times? in this state, and answered \d ", one) for one in said
+    )
+    assert not any(" of 1 times" in one or "answered 1 times" in one for one in said)
     studies.change_list(sqlite_store, study, remove=[week.listed[0].id], because="ill")
     found = studies.explain(sqlite_store, study, week.listed[0].id)
     assert found.where.startswith("You took them off this list. By the plan they are number ")

@@ -1,10 +1,11 @@
 """The power that `dopl power` gives, against the share of simulated clinics that claim an effect.
 
-Three rosters: CPAP's clinic of 20 with 26 weeks of past records; a clinic of 60 whose people all
-move in their own way, with 12 weeks of records; a class of 30 without records, whose truth is drawn
-from the prior for each clinic. Clinics go on from the roster and the records that `dopl power` had.
-Each is played with the real learner and analysed by permutation at both looks. The power with other
-records of the same clinic shows how much depends on them.
+Four rosters: CPAP's clinic of 20 with 26 weeks of past records; the same with a tenth of the states
+unknown, in the records and in the analysis; a clinic of 60 whose people all move in their own way,
+with 12 weeks of records; a class of 30 without records, whose truth is drawn from the prior for
+each clinic. Clinics go on from the roster and the records that `dopl power` had. Each is played
+with the real learner and analysed by permutation at both looks. The power with other records of the
+same clinic shows how much depends on them.
 
 DOPL_RUNS: clinics of each roster (400);  DOPL_SEED: the first of their seeds (0);  DOPL_ROSTERS:
 some of them, with commas between them (all);  DOPL_JOBS: processes (2);  DOPL_ANSWERS: yes, if
@@ -20,11 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 from dopl_core import environments, studies
 from dopl_core.learning import lot_trial
 from dopl_core.learning import moves as move_model
-from dopl_core.learning.bandit import WAIT, Bandit, FloatArray, IntArray
+from dopl_core.learning.bandit import UNKNOWN, WAIT, Bandit, FloatArray, IntArray
 from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.reported_weeks import ReportedWeeks
 from dopl_core.studies import Arm, power
@@ -39,7 +41,10 @@ STATES = ("Poor", "Fair", "Good")
 
 
 class Roster(NamedTuple):
-    """rows: without help [n, s, s'] of one clinic, from its seed; past: weeks of records."""
+    """rows: without help [n, s, s'] of one clinic, from its seed; past: weeks of records.
+
+    unknown: share of states that nobody reports
+    """
 
     words: str
     budget: int
@@ -48,6 +53,7 @@ class Roster(NamedTuple):
     effect: float
     past: int
     rows: Callable[[int], FloatArray]
+    unknown: float = 0.0
 
 
 def _cpap(seed: int) -> FloatArray:
@@ -65,6 +71,7 @@ def _class(seed: int) -> FloatArray:
 
 ROSTERS = {
     "cpap": Roster("CPAP's clinic of 20, records of 26 weeks", 8, 2, 20, 0.15, 26, _cpap),
+    "unknown": Roster("the same, a tenth unknown", 8, 2, 20, 0.15, 26, _cpap, 0.1),
     "sixty": Roster(
         "a clinic of 60, own ways, records of 12 weeks", 12, 2, 12, 0.15, 12, _own_ways
     ),
@@ -96,8 +103,11 @@ def main() -> None:
 def computed(one: Roster, seed: int) -> power.Power:
     """What `dopl power` says of a roster."""
     seen = past_states(one, seed)
+    told = _known(one, seen.shape, seed)
     rows = [
-        f"p{i},{week},{STATES[s]},0" for week, now in enumerate(seen) for i, s in enumerate(now)
+        f"p{i},{week},{STATES[s] if told[week, i] else ''},0"
+        for week, now in enumerate(seen)
+        for i, s in enumerate(now)
     ]
     arms = [Arm(f"p{i}", f"p{i}", "all", STATES[s]) for i, s in enumerate(seen[-1])]
     config = studies.from_roster(arms, STATES, title="T", budget=one.budget)
@@ -105,6 +115,11 @@ def computed(one: Roster, seed: int) -> power.Power:
     past = studies.read_history(text, config) if one.past else None
     by = {"weeks": [one.weeks], "by_lot": [one.by_lot], "effect": one.effect}
     return power.compute(config, past, **by)[0]
+
+
+def _known(one: Roster, shape: tuple[int, ...], seed: int) -> NDArray[np.bool_]:
+    """Which states are reported; shape: [w, n]"""
+    return np.random.default_rng([seed, 9]).random(shape) >= one.unknown
 
 
 def past_states(one: Roster, seed: int) -> IntArray:
@@ -142,7 +157,12 @@ def claimed(name: str, seed: int) -> bool:
     world = SimulatedWorld(bandit, seed, temperature=TEMPERATURE)
     world.states = seen[-1]
     weeks = [play_week(learner, world, answers=ANSWERS) for _ in range(one.weeks)]
-    reported = ReportedWeeks(*np.array(weeks).transpose(1, 0, 2))
+    states, helped, after, *lists = np.array(weeks).transpose(1, 0, 2)
+    known = _known(one, (one.weeks + 1, N), seed)
+    states, after = (
+        np.where(some, x, UNKNOWN) for some, x in ((known[:-1], states), (known[1:], after))
+    )
+    reported = ReportedWeeks(states, helped, after, *lists)
     looks = power.even_looks(one.weeks, 2)
     found = lot_trial.analyse(reported, S, looks, seed=[seed], redraws=REDRAWS)
     return any(look.claim > 0 for look in found)

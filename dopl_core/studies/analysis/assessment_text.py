@@ -197,8 +197,8 @@ def by_lot_text(found: Assessment) -> tuple[str, str]:
         return "Random places confirm it: people did better with a place than without.", (
             basis + _targeting(found)
         )
-    if effect.high < 0:
-        return "By random places, people did worse with a place than without.", basis
+    if effect.high <= -0.005 and found.proven_sign < 0:
+        return "Random places confirm it: people did worse with a place than without.", basis
     return "Random places alone do not prove an effect yet.", basis + _targeting(found)
 
 

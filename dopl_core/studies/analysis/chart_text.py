@@ -260,7 +260,8 @@ def strengths_finding(beliefs: pd.DataFrame) -> Finding:
     if gap < 0.02:
         return Finding("No state is estimated to be better than another yet", data)
     wins = percent(expit(gap)) if expit(gap) < 0.995 else "more than 99 %"
-    title = f'"{best}" is estimated to win {wins} of comparisons with "{worst}"'
+    answers = count(round(data.answers.sum() / 2), "answer")  # each is about two
+    title = f'"{best}" is estimated to win {wins} of comparisons with "{worst}" ({answers})'
     return Finding(title, data)
 
 

@@ -299,6 +299,18 @@ def test_random_places_are_not_said_to_show_nothing_beside_an_interval_above_zer
     assert title == "Random places alone do not prove an effect yet."
 
 
+@pytest.mark.parametrize(
+    ("effect", "title"),
+    [
+        (HARM, "Random places confirm it: people did worse with a place than without."),
+        (NONE, "Random places alone do not prove an effect yet."),
+    ],
+)
+def test_random_places_claim_harm_only_where_the_page_does(effect, title):
+    found = replace(with_effect(effect), effect_by_lot=EffectByLot(12, HARM))
+    assert assessment_text.by_lot_text(found)[0] == title
+
+
 @pytest.mark.parametrize("rules", [{"once_in": 2}, {"most_times": 3}, {"fair_column": "group"}])
 def test_a_forecast_says_that_it_leaves_out_the_owners_rules(rules):
     assert assessment_text.rules_text(PROVEN.config) == ""

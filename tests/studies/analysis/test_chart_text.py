@@ -128,7 +128,7 @@ def test_excluded_people_are_named_with_their_number_of_answers():
     assert note == "Without 3 answers by excluded people: Bo, Zed."
 
 
-def test_the_title_of_strengths_names_the_best_and_the_worst_state():
+def test_the_title_of_strengths_names_the_best_and_the_worst_state_and_how_many_answered():
     beliefs = pd.DataFrame(
         {
             "arm": ["1", "1"],
@@ -141,10 +141,10 @@ def test_the_title_of_strengths_names_the_best_and_the_worst_state():
         }
     )
     found = chart_text.strengths_finding(beliefs)
-    assert found.title == '"High" is estimated to win 73 % of comparisons with "Low"'
+    assert found.title == '"High" is estimated to win 73 % of comparisons with "Low" (3 answers)'
     assert np.allclose(found.data.high - found.data.low, 2 * 1.96 * 0.1)
     sure = chart_text.strengths_finding(beliefs.assign(mean=[0.0, 9.0]))
-    assert sure.title == '"High" is estimated to win more than 99 % of comparisons with "Low"'
+    assert sure.title.startswith('"High" is estimated to win more than 99 % of comparisons with')
     assert "No state" in chart_text.strengths_finding(beliefs.assign(mean=0.0)).title
 
 

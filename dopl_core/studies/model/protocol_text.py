@@ -36,6 +36,11 @@ def sections(protocol: Protocol, config: StudyConfig) -> list[tuple[str, str]]:
             f"{states}.",
         ),
         (
+            "Secondary outcome",
+            "The effect of the list, by the same draws: how much more help improves people whom DOPL "
+            "chose first than the others.",
+        ),
+        (
             "Analysis",
             f"People drawn for a place are compared with others who were not chosen, and people "
             f"drawn to wait with others who were chosen, in the same {word} and state. The test is "

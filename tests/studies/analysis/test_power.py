@@ -255,6 +255,7 @@ def test_the_text_of_a_protocol_says_all_that_was_promised() -> None:
         "begins with 12 patients",
         "2 of them, drawn at random, wait this week. 2 of the other 8",
         "States from worst to best: Low, Moderate, High",
+        "Secondary outcome: The effect of the list",
         "after 13 and 26 reported weeks",
         "error of 5 %",
         "20 more patients in 100",

@@ -37,8 +37,8 @@ def sections(protocol: Protocol, config: StudyConfig) -> list[tuple[str, str]]:
         ),
         (
             "Secondary outcome",
-            "The effect of the list, by the same draws: how much more help improves people whom DOPL "
-            "chose first than the others.",
+            "The effect of the list, by the same draws: how much more help improves people whom "
+            "DOPL chose first than the others.",
         ),
         (
             "Analysis",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 # One thread for linear algebra, set before NumPy is imported: the matrices are small, and results
 # are equal to the bit on any number of cores. Other processors and other versions of NumPy round
-# differently (learning/arithmetic.py).
+# differently (learning/reproducibility.py).
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 

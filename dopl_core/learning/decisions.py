@@ -1,4 +1,4 @@
-"""What strengths matter for, and what evidence is needed for: the decisions of a plan.
+"""Which strengths the decisions of a plan depend on, and how much evidence the best state needs.
 
 The advantage of helping an arm in a state depends on the arm's own strengths alone, once the plan
 is fixed: with h the relative values of the arm's states under the plan's policy,

@@ -13,11 +13,11 @@ from dopl_core.learning import (
     decisions,
     draws,
     dynamics,
+    informative_pairs,
     moves,
     pair_designs,
     preferences,
     seasons,
-    telling_pairs,
 )
 from dopl_core.learning import columns as columns_of
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, Pays, check_choice, in_states
@@ -53,7 +53,7 @@ class Dopl(Learner):
     groups, columns : tuple of str of length N, Columns
         Kinds of arms in the owner's words, and what else is known of them.
     answers : int
-        Wanted in an epoch; those beyond B-1 are about the most telling pairs of any arms.
+        Wanted in an epoch; those beyond B-1 are about the most informative pairs of any arms.
     ordered : bool
         Whether states are given from worst to best.
 
@@ -311,36 +311,36 @@ class Dopl(Learner):
     # --- what to ask
 
     def first_round(self, states: IntArray, count: int) -> IntArray:
-        """The most telling duels [count, 4] before the first plan, of any arms in their states."""
+        """The most informative duels [count, 4] before the first plan."""
         rng = generator(Stream.SITTING, self.seed)
         belief = self._strengths(None)
         matters = self.present[:, None, None] * np.eye(self.n_states)
-        choose = partial(self._most_telling, belief, matters, states, rng)
-        return telling_pairs.for_each(choose, self.judged, _NONE, count)
+        choose = partial(self._most_informative, belief, matters, states, rng)
+        return informative_pairs.for_each(choose, self.judged, _NONE, count)
 
     def duels(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
         """What to ask about `arms`, then, if more answers are wanted, about any arms: [D, 4]."""
         tree = super().duels(states, arms, epoch)
         wanted = max(len(tree), self.answers if self.answers >= self.budget else 0)
-        tree = telling_pairs.judgeable(tree, self.judged)
+        tree = informative_pairs.judgeable(tree, self.judged)
         if wanted == len(tree) or self.preferences is None:
             return tree
         rng = generator(Stream.FURTHER, self.seed, self.episode, epoch)
         matters = self._importance(self.preferences)
-        choose = partial(self._most_telling, self.preferences, matters, states, rng)
-        more = telling_pairs.for_each(choose, self.judged, tree, wanted - len(tree))
+        choose = partial(self._most_informative, self.preferences, matters, states, rng)
+        more = informative_pairs.for_each(choose, self.judged, tree, wanted - len(tree))
         return np.concatenate([tree, more])
 
-    def telling_duels(self, states: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+    def informative_duels(self, states: IntArray, count: int, rng: np.random.Generator) -> IntArray:
         """The duels [count, 4] whose answers would tell the plan most now."""
         belief = self.belief()
-        return self._most_telling(belief, self._importance(belief), states, rng, _NONE, count)
+        return self._most_informative(belief, self._importance(belief), states, rng, _NONE, count)
 
     def _importance(self, belief: Preferences) -> FloatArray:
         """How much the decisions of the present plan depend on strengths: [N, S, S]."""
         return decisions.importance(self.planned(), self.known_dynamics(), belief, self.pays)
 
-    def _most_telling(
+    def _most_informative(
         self,
         belief: Preferences,
         matters: FloatArray,
@@ -350,7 +350,7 @@ class Dopl(Learner):
         count: int,
         judged: NDArray[np.bool_] | None = None,
     ) -> IntArray:
-        """The most telling duels [count, 4] of present arms whose states are known.
+        """The most informative duels [count, 4] of present arms whose states are known.
 
         matters: [N, S, S] how much strengths matter (decisions.py)
         asked: [D, 4] duels that are asked in any case
@@ -359,14 +359,14 @@ class Dopl(Learner):
         here = self.present & (states != UNKNOWN)
         if judged is not None:
             here &= judged
-            asked, count = telling_pairs.within(here, asked, count)
+            asked, count = informative_pairs.within(here, asked, count)
         arms = np.flatnonzero(here)
         if len(arms) < 2 or (belief.covariance is None and belief.common is None):
             return _NONE
         codes = arms * self.n_states + states[arms]
         before = np.searchsorted(arms, asked[:, ::2])
         keys, once = rng.random(len(arms) + count), judged is not None
-        pairs = telling_pairs.most_telling(belief, matters, codes, before, keys, once=once)
+        pairs = informative_pairs.most_informative(belief, matters, codes, before, keys, once=once)
         return in_states(arms[pairs], states)
 
     def _positions(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
@@ -378,5 +378,5 @@ class Dopl(Learner):
         matters, keys = self._importance(belief), self._duel_keys[epoch]
         keys = keys[: pair_designs.keys_needed(len(arms))]
         codes = arms * self.n_states + states[arms]
-        pairs = telling_pairs.telling_tree(belief, matters, codes, choose, keys)
+        pairs = informative_pairs.informative_tree(belief, matters, codes, choose, keys)
         return pair_designs.shuffle_sides(pairs, keys)

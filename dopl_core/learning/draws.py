@@ -1,7 +1,7 @@
-"""What may be true: moves and strengths drawn from what is believed of them.
+"""Draws from the posterior of all moves and of all strengths.
 
-A mean and a width say how sure a single number is. Whether a list is worth more than chance, or
-somebody belongs on it, depends on all of them at once: so whole truths are drawn, and counted.
+A mean and a standard deviation say how sure a single number is. Whether a list is worth more than
+chance, or somebody belongs on it, depends on all numbers together, so these are drawn together.
 """
 
 from collections.abc import Callable

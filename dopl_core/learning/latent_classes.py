@@ -1,4 +1,4 @@
-"""Arms come in kinds that nobody named: rows of moves, pooled over latent classes of arms.
+"""Latent classes: transition rows, pooled over arms that move alike.
 
 The row p of an arm for one (state, action) is drawn about its class's row m, and that about the row
 m0 of all arms (class_rows.py):  p ~ Dir(k m),  m ~ Dir(j m0).

@@ -47,7 +47,7 @@ class Learner(Beliefs):
     """The flow of Algorithm 1 and the counts that it gathers. A learner implements `make_plan`.
 
     The flow: `first_round` before the first plan; `replan` begins an episode; then in each epoch
-    `activate`, `draw_lots` and `duels`. `standing` and `telling_duels` change nothing.
+    `activate`, `draw_lots` and `duels`. `standing` and `informative_duels` change nothing.
     It is told things by `count_duels`, `count_moves`, `revise_moves`, `forget_moves` and `adapt`.
     `state` and `restore` save and continue it. What it cannot do raises UnsupportedError.
 
@@ -322,7 +322,7 @@ class Learner(Beliefs):
         pairs = [rng.choice(arms, 2, replace=False) for _ in range(count if len(arms) > 1 else 0)]
         return in_states(np.array(pairs, dtype=np.int64).reshape(-1, 2), states)
 
-    def telling_duels(self, states: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+    def informative_duels(self, states: IntArray, count: int, rng: np.random.Generator) -> IntArray:
         """The duels [count, 4] whose answers would tell the plan most now."""
         self._cannot("say which duels tell most")
 

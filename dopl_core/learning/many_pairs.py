@@ -1,4 +1,4 @@
-"""The most telling pairs where arms are too many to compare all pairs.
+"""The most informative pairs where arms are too many to compare all pairs.
 
 What is known of many strengths (large_strengths.py) is nearly this: state parts that all have in
 common, an arm part that its states have in common, and the rest of each, independent. So what
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dopl_core.learning.bandit import FloatArray, IntArray
-from dopl_core.learning.pair_designs import Telling, exclude, informative
+from dopl_core.learning.pair_designs import Information, exclude, informative
 
 CANDIDATES = 128  # arm-states of one round
 _ROUND = CANDIDATES // 2  # pairs of one round
@@ -36,14 +36,14 @@ class Unknown:
     own_towards: FloatArray
     own_squares: FloatArray
 
-    def telling(self, some: IntArray) -> Telling:
+    def information(self, some: IntArray) -> Information:
         """What answers about pairs of some of them tell."""
         common, towards = self.common[some], self.own_towards[some]
         both = common @ towards.T
         gram = common @ self.towards @ common.T + both + both.T
         gram[np.diag_indices(len(some))] += self.own_squares[some]
         covariance = common @ common.T + np.diag(self.own[some])
-        return Telling(gram, covariance, self.strengths[some])
+        return Information(gram, covariance, self.strengths[some])
 
     def scores(self) -> FloatArray:
         """How much an answer about each of them may tell [n]; at best it is worth 1/4."""
@@ -101,23 +101,23 @@ def unknown(
     )
 
 
-def most_telling(
+def most_informative(
     about: Unknown, asked: IntArray, keys: FloatArray, *, once: bool = False
 ) -> IntArray:
-    """Pairs [D, 2] of positions, as pair_designs.most_telling: keys [n + D], asked [D', 2]."""
+    """Pairs [D, 2] of positions, as pair_designs.most_informative: keys [n + D], asked [D', 2]."""
     n = len(about.own)
     if len(asked):
         about.ask(asked)
     pairs = np.empty((0, 2), dtype=np.int64)
     while len(pairs) < len(keys) - n:
         some = np.lexsort((keys[:n], -about.scores()))[:CANDIDATES]
-        telling, excluded = about.telling(some), np.eye(len(some), dtype=bool)
+        information, excluded = about.information(some), np.eye(len(some), dtype=bool)
         if once:
             exclude(excluded, _among(some, np.concatenate([asked, pairs]), n))
         found = []
         for _ in range(min(_ROUND, len(keys) - n - len(pairs))):
-            found.append(telling.best(excluded))
-            telling.ask(*found[-1])
+            found.append(information.best(excluded))
+            information.ask(*found[-1])
             if once:
                 exclude(excluded, np.array(found[-1:]))
         more = some[np.array(found)]
@@ -136,17 +136,17 @@ def _among(some: IntArray, pairs: IntArray, n: int) -> IntArray:
 
 
 def informative_tree(about: Unknown, keys: FloatArray) -> IntArray:
-    """A telling tree of all positions [n - 1, 2]: of one group after the other, each of which has
-    an arm in common with the one before. keys: as for pair_designs.informative
+    """An informative tree of all positions [n - 1, 2]: of one group after the other, each with an
+    arm in common with the one before. keys: as for pair_designs.informative
     """
     n = len(about.own)
     order = keys[:n].argsort()
     pairs = []
     for start in range(0, n - 1, CANDIDATES - 1):
         some = order[start : start + CANDIDATES]
-        telling = about.telling(some)
+        information = about.information(some)
         tree = informative(
-            telling.gram, telling.covariance, about.strengths[some], np.tile(keys[some], 2)
+            information.gram, information.covariance, about.strengths[some], np.tile(keys[some], 2)
         )
         pairs.append(some[tree])
     return np.concatenate(pairs)

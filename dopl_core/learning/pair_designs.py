@@ -1,7 +1,7 @@
 """Designs: how the pairs of arms of a week's duels are chosen.
 
 Of the activated arms always a spanning tree, B-1 pairs (errata 14); where more answers are wanted,
-the most telling pairs of any arms.
+the most informative pairs of any arms.
 """
 
 from collections.abc import Callable
@@ -63,22 +63,22 @@ def informative(
 ) -> IntArray:
     """The tree of one epoch whose answers tell most, built pair by pair; positions [B-1, 2].
 
-    All as for `most_telling`;  keys: [2B], which of equal pairs comes first
+    All as for `most_informative`;  keys: [2B], which of equal pairs comes first
     """
     B = len(strengths)
     order = keys[:B].argsort()
-    telling = Telling(*_ordered(order, gram, covariance, strengths))
+    information = Information(*_ordered(order, gram, covariance, strengths))
     part = np.arange(B)
     pairs = []
     for _ in range(B - 1):
-        i, j = telling.best(part[:, None] == part)
-        telling.ask(i, j)
+        i, j = information.best(part[:, None] == part)
+        information.ask(i, j)
         pairs.append((order[i], order[j]))
         part[part == part[j]] = part[i]
     return np.array(pairs)
 
 
-def most_telling(
+def most_informative(
     gram: FloatArray,
     covariance: FloatArray,
     strengths: FloatArray,
@@ -87,7 +87,7 @@ def most_telling(
     *,
     once: bool = False,
 ) -> IntArray:
-    """Pairs of any N arm-states, the most telling first, without answers in between; [D, 2].
+    """Pairs of any N arm-states, the most informative first, without answers in between; [D, 2].
 
     gram: [N, N] inner products of their covariances with all strengths, weighted by how much these
     matter (decisions.py);  covariance: [N, N] of their strengths;  strengths: [N] their means
@@ -97,24 +97,24 @@ def most_telling(
     """
     N = len(strengths)
     order = keys[:N].argsort()
-    telling = Telling(*_ordered(order, gram, covariance, strengths))
+    information = Information(*_ordered(order, gram, covariance, strengths))
     position = order.argsort()
     for i, j in position[asked].tolist():
-        telling.ask(i, j)
+        information.ask(i, j)
     excluded = np.eye(N, dtype=bool)
     if once:
         exclude(excluded, position[asked])
     pairs = np.empty((len(keys) - N, 2), dtype=np.int64)
     for pair in pairs:
-        pair[:] = telling.best(excluded)
-        telling.ask(*pair)
+        pair[:] = information.best(excluded)
+        information.ask(*pair)
         if once:
             exclude(excluded, pair[None])
     swap = keys[N:, None] < 0.5
     return order[np.where(swap, pairs[:, ::-1], pairs)]
 
 
-class Telling:
+class Information:
     """What answers about pairs tell, given those that are asked already; arrays as above."""
 
     def __init__(self, gram: FloatArray, covariance: FloatArray, strengths: FloatArray) -> None:

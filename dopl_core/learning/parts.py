@@ -1,4 +1,4 @@
-"""The parts of strengths, integrated out of a Gaussian for all their spreads at once.
+"""The Gaussian parts of strengths, integrated out for all their standard deviations at once.
 
 theta[n, s] = state part + arm part + residual. The likelihood is exp(pull' theta - theta' curvature
 theta / 2). The largest part comes first, each in the eigenbasis of what is known of it.

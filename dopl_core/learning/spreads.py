@@ -1,4 +1,4 @@
-"""How far the parts of strengths spread: the grid of values, and their prior from real answers.
+"""The standard deviations of the parts of strengths: a grid, and its prior from real answers.
 
 A strength is state part + arm part + residual. The prior of their total spread comes from 30
 published comparative-judgement sessions. The more items a session has, the more they differ: the

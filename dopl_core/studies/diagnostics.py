@@ -18,8 +18,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import ArgumentError
 
-from dopl_core.learning.arithmetic import fingerprint
 from dopl_core.learning.planning import PlanningError, plan
+from dopl_core.learning.reproducibility import fingerprint
 from dopl_core.paths import IS_CHECKOUT, KEPT
 from dopl_core.studies.model.errors import StoreError
 from dopl_core.studies.operate import lifecycle

@@ -74,7 +74,7 @@ def is_refused(learner: Learner, call: Callable[[], object]) -> bool:
 def test_before_the_first_plan_a_learner_can_ask_a_first_round(run: Run) -> None:
     learner, world = begin(run)
     duels = learner.first_round(world.states, 9)
-    assert duels.shape in ((9, 4), (0, 4))  # no pair is more telling than another: the paper's
+    assert duels.shape in ((9, 4), (0, 4))  # no pair is more informative than another: the paper's
     assert (duels[:, 1] == world.states[duels[:, 0]]).all()
     assert (duels[:, 0] != duels[:, 2]).all()
     assert learner.plan is None
@@ -111,7 +111,7 @@ def test_posteriors_are_drawn_from_exactly_where_the_learner_has_them(run: Run) 
     asks: list[Callable[[], object]] = [
         lambda: learner.belief(),
         lambda: learner.draw_strengths(2, rng),
-        lambda: learner.telling_duels(world.states, 2, rng),
+        lambda: learner.informative_duels(world.states, 2, rng),
     ]
     refused = [is_refused(learner, ask) for ask in asks]
     assert refused == [not learner.has_posterior] * 3
@@ -126,7 +126,7 @@ def test_posteriors_are_drawn_from_exactly_where_the_learner_has_them(run: Run) 
         assert covariance is not None
         assert covariance.shape == (N * S, N * S)
         assert learner.draw_strengths(2, rng).shape == (2, N, S)
-        assert learner.telling_duels(world.states, 2, rng).shape == (2, 4)
+        assert learner.informative_duels(world.states, 2, rng).shape == (2, 4)
 
 
 def test_a_learner_follows_a_setting_or_refuses_it_and_changes_nothing(run: Run) -> None:

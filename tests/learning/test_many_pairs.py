@@ -38,10 +38,10 @@ def known(request):
 def test_what_a_few_are_worth_is_what_the_whole_covariance_says(known):
     about, V, matters, codes = known
     some = np.array([3, 17, 4, 9])
-    telling = about.telling(some)
+    information = about.information(some)
     towards = V[:, codes[some]]
-    assert telling.covariance == pytest.approx(V[np.ix_(codes[some], codes[some])])
-    assert telling.gram == pytest.approx(towards.T @ matters @ towards)
+    assert information.covariance == pytest.approx(V[np.ix_(codes[some], codes[some])])
+    assert information.gram == pytest.approx(towards.T @ matters @ towards)
 
 
 def test_what_was_asked_is_worth_less_and_the_others_tell_less_of_states(known):
@@ -54,13 +54,13 @@ def test_what_was_asked_is_worth_less_and_the_others_tell_less_of_states(known):
     assert np.linalg.norm(about.common) < np.linalg.norm(common)
 
 
-def test_pairs_of_few_are_about_as_telling_as_those_found_among_all(known):
+def test_pairs_of_few_are_about_as_informative_as_those_found_among_all(known):
     about, V, matters, codes = known
     none, keys = np.empty((0, 2), dtype=np.int64), np.random.default_rng(1).random(N + 20)
     towards, inner = V[:, codes], V[np.ix_(codes, codes)]
     args = towards.T @ matters @ towards, inner, about.strengths
-    best = pair_designs.most_telling(*args, none, keys)
-    found = many_pairs.most_telling(about, none, keys)
+    best = pair_designs.most_informative(*args, none, keys)
+    found = many_pairs.most_informative(about, none, keys)
 
     def left_unknown(pairs):
         told = np.zeros((len(pairs), N * S))
@@ -78,7 +78,7 @@ def test_no_pair_is_asked_twice_if_each_may_be_asked_once(known):
     about, _, _, _ = known
     asked = np.array([[0, 1], [5, 2]])
     left = N * (N - 1) // 2 - len(asked)
-    found = many_pairs.most_telling(about, asked, np.linspace(0, 1, N + left), once=True)
+    found = many_pairs.most_informative(about, asked, np.linspace(0, 1, N + left), once=True)
     assert len(np.unique(np.sort(np.concatenate([asked, found]), axis=1), axis=0)) == left + 2
     assert (found[:, 0] != found[:, 1]).all()
 

@@ -15,7 +15,7 @@ from bundles import OURS
 from playing import Clock, check_replay, play
 
 from dopl_core import studies
-from dopl_core.learning.arithmetic import fingerprint
+from dopl_core.learning.reproducibility import fingerprint
 from dopl_core.studies import Store
 
 CORES = ("Haswell", "Prescott")

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from playing import clinic
 
 from dopl_core import cli, studies
-from dopl_core.learning.arithmetic import fingerprint
 from dopl_core.learning.planning import PlanningError
+from dopl_core.learning.reproducibility import fingerprint
 from dopl_core.studies import access, diagnostics
 from dopl_core.studies.store import tables
 from dopl_core.studies.store.database import Store, look_at

@@ -231,7 +231,7 @@ def places_changed(
     if too_many or len(listed.drawn) >= learner.budget:
         return None
     known, likely = states
-    duels = learner.telling_duels(known, more, rng)
+    duels = learner.informative_duels(known, more, rng)
     if not len(duels) or learner.dynamics is None:
         return None
     duels = np.resize(duels, (more, duels.shape[1]))  # if there are fewer pairs, some come again

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from dopl_core.learning.arithmetic import MATHS, fingerprint
+from dopl_core.learning.reproducibility import MATHS, fingerprint
 from dopl_core.studies.model.annotator_limits import Limit
 from dopl_core.studies.model.event_bodies import FirstRoundDrawn
 from dopl_core.studies.model.study_config import StudyConfig

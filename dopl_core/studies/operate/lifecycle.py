@@ -9,8 +9,8 @@ from pathlib import Path
 import sqlalchemy as sa
 from msgspec import to_builtins
 
-from dopl_core.learning.arithmetic import MATHS, fingerprint
 from dopl_core.learning.learner import Learner
+from dopl_core.learning.reproducibility import MATHS, fingerprint
 from dopl_core.studies.collect.limits import check_limits
 from dopl_core.studies.collect.practice import practice_duels
 from dopl_core.studies.model.config_changes import Change

@@ -12,9 +12,9 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from dopl_core.learning.arithmetic import MATHS, fingerprint
 from dopl_core.learning.bandit import IntArray
 from dopl_core.learning.learner import Learner
+from dopl_core.learning.reproducibility import MATHS, fingerprint
 from dopl_core.studies.collect import duels
 from dopl_core.studies.model.event_bodies import DuelsClosed, Listed, Observed, Planned
 from dopl_core.studies.model.event_kinds import EFFECTIVE, SAID, body_of

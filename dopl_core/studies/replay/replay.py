@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from dopl_core.learning.arithmetic import MATHS, fingerprint
 from dopl_core.learning.bandit import IntArray
 from dopl_core.learning.learner import Learner
+from dopl_core.learning.reproducibility import MATHS, fingerprint
 from dopl_core.studies.model import rules
 from dopl_core.studies.model.errors import ReplayError
 from dopl_core.studies.model.event_bodies import (

@@ -11,7 +11,7 @@ from elsewhere import CORES, elsewhere, play_on
 from playing import Clock, clinic, digest, everyone, play
 
 from dopl_core import studies
-from dopl_core.learning import arithmetic
+from dopl_core.learning import reproducibility
 from dopl_core.studies import Store
 from dopl_core.studies.exchange import bundle
 from dopl_core.studies.model.errors import LogError, ReplayError
@@ -141,7 +141,7 @@ def test_bundles_go_on_where_numbers_are_rounded_otherwise(
     whole.write_bytes(bundle.write(log))
     kept = sorted(KEPT.glob("bundle*.zip"))
     said = elsewhere(core, "imports", whole, *kept)
-    if said["arithmetic"] == arithmetic.fingerprint():
+    if said["arithmetic"] == reproducibility.fingerprint():
         pytest.skip(f"this machine's arithmetic is that of {core}")
     assert all("replay follows the record" in said[str(file)] for file in (whole, *kept))
 
@@ -154,7 +154,7 @@ def test_a_database_goes_on_under_another_arithmetic_and_back_again(
     assert play_on(sqlite_store, clock, study) == TO_THE_BIT
     there = elsewhere(CORES[1], "plays", url, study)
     here = play_on(sqlite_store, clock, study)
-    if there["arithmetic"] != arithmetic.fingerprint():
+    if there["arithmetic"] != reproducibility.fingerprint():
         assert "replay follows the record" in there["how"]
         assert "replay follows the record" in here
         log = read_log(sqlite_store, study)

@@ -1,4 +1,4 @@
-"""What decides the last bit of a result: the version of the maths, and rounding on this machine."""
+"""The version of the maths, and a fingerprint of how this machine rounds."""
 
 import hashlib
 import platform

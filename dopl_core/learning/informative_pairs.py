@@ -1,4 +1,4 @@
-"""The most telling pairs by the present beliefs; where annotators are limited, those for each."""
+"""The most informative pairs by the present beliefs, for each annotator where some are limited."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ Mask = NDArray[np.bool_]
 Tree = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], IntArray]
 
 
-def most_telling(
+def most_informative(
     belief: Preferences,
     matters: FloatArray,
     codes: IntArray,
@@ -22,18 +22,18 @@ def most_telling(
     *,
     once: bool = False,
 ) -> IntArray:
-    """Pairs [D, 2] of positions among the arm-states `codes` [n], the most telling first.
+    """Pairs [D, 2] of positions among the arm-states `codes` [n], the most informative first.
 
     matters: [N, S, S] how much strengths matter (decisions.py)
-    asked, keys, once: as for pair_designs.most_telling
+    asked, keys, once: as for pair_designs.most_informative
     """
     if belief.common is not None:
         about = many_pairs.unknown(*_little_known(belief), matters, codes)
-        return many_pairs.most_telling(about, asked, keys, once=once)
-    return pair_designs.most_telling(*_about(belief, matters, codes), asked, keys, once=once)
+        return many_pairs.most_informative(about, asked, keys, once=once)
+    return pair_designs.most_informative(*_about(belief, matters, codes), asked, keys, once=once)
 
 
-def telling_tree(
+def informative_tree(
     belief: Preferences, matters: FloatArray, codes: IntArray, choose: Tree, keys: FloatArray
 ) -> IntArray:
     """A tree [n - 1, 2] of the arm-states `codes` [n] that tells much; choose: of a Design."""
@@ -46,7 +46,7 @@ def telling_tree(
 def _about(
     belief: Preferences, matters: FloatArray, codes: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The arguments of pair_designs.most_telling for the arm-states `codes`."""
+    """The arguments of pair_designs.most_informative for the arm-states `codes`."""
     V = belief.covariance
     assert V is not None  # noqa: S101
     N, S, _ = matters.shape

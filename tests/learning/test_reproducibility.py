@@ -9,15 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dopl_core.learning.arithmetic import fingerprint
+from dopl_core.learning.reproducibility import fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def found_with(**environment: str) -> str:
-    code = (
-        "import dopl_core; from dopl_core.learning import arithmetic as a; print(a.fingerprint())"
-    )
+    code = "from dopl_core.learning.reproducibility import fingerprint; print(fingerprint())"
     given = os.environ | {"PYTHONPATH": str(ROOT)} | environment
     command = [sys.executable, "-c", code]
     run = subprocess.run(command, check=True, capture_output=True, text=True, env=given)

@@ -70,6 +70,16 @@ def test_packages_of_studies_import_only_earlier_packages(module: str) -> None:
             assert part(name, 2) in allowed, f"{module} imports {name}"
 
 
+IN_PACKAGES = sorted(m for m in FILES if m.startswith("dopl_core.learning.") and m.count(".") == 3)
+
+
+@pytest.mark.parametrize("module", IN_PACKAGES)
+def test_packages_of_learning_import_no_other_package_of_it(module: str) -> None:
+    others = {part(name, 2) for name in IN_PACKAGES} - {part(module, 2)}
+    for name in imports(FILES[module]):
+        assert part(name, 2) not in others, f"{module} imports {name}"
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     graph = {module: imports(path) & FILES.keys() for module, path in FILES.items()}
     try:

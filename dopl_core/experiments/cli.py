@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dopl_core.experiments import learners
 from dopl_core.experiments.runs import OBJECTS, Run
-from dopl_core.learning.pair_designs import DESIGNS
+from dopl_core.learning.pairs.pair_designs import DESIGNS
 from dopl_core.learning.planning import ENGINES
 
 Adder = Callable[[str, Callable[[argparse.Namespace], None]], argparse.ArgumentParser]

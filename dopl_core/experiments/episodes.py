@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dopl_core.learning.bandit import FloatArray, IntArray
 from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.learner import Learner
-from dopl_core.learning.pair_designs import DESIGNS
+from dopl_core.learning.pairs.pair_designs import DESIGNS
 from dopl_core.world import SimulatedWorld
 
 _MOST_CODES = 2_000  # N * S: with more, tables of all codes cost more than the loop

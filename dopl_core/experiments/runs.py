@@ -13,7 +13,7 @@ from dopl_core.experiments.learners import FLOW, Kind, find
 from dopl_core.learning.bandit import Bandit
 from dopl_core.learning.dopl import Confidence
 from dopl_core.learning.learner import Learner, Ties
-from dopl_core.learning.pair_designs import DesignName
+from dopl_core.learning.pairs.pair_designs import DesignName
 from dopl_core.learning.planning import Engine
 from dopl_core.validation import check
 from dopl_core.world import SimulatedWorld

@@ -5,10 +5,10 @@ from typing import NoReturn
 import numpy as np
 
 from dopl_core.learning.bandit import FloatArray
-from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.estimates import Estimates
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.preferences import Preferences
+from dopl_core.learning.transitions.dynamics import Dynamics
 
 
 class UnsupportedError(ValueError):

@@ -11,10 +11,10 @@ effect of help is unknown, any difference within an arm may matter.
 import numpy as np
 
 from dopl_core.learning.bandit import FloatArray, IntArray, Pays
-from dopl_core.learning.class_rows import WEIGHT
-from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.preferences import OPTIMISM, Preferences
+from dopl_core.learning.transitions.class_rows import WEIGHT
+from dopl_core.learning.transitions.dynamics import Dynamics
 
 CAUTION = 1.0  # standard errors by which people in the best state must gain more than others
 SURE = 2.0  # standard errors of the effect of help there beyond which no margin is needed

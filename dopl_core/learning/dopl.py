@@ -8,29 +8,21 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dopl_core.learning import (
-    annotators,
-    decisions,
-    draws,
-    dynamics,
-    informative_pairs,
-    moves,
-    pair_designs,
-    preferences,
-    seasons,
-)
+from dopl_core.learning import annotators, decisions, draws, preferences
 from dopl_core.learning import columns as columns_of
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, Pays, check_choice, in_states
 from dopl_core.learning.columns import Columns
 from dopl_core.learning.counts import Counts
-from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.estimates import Estimates, Rows
 from dopl_core.learning.learner import Learner, Moves
-from dopl_core.learning.pair_designs import DESIGNS
+from dopl_core.learning.pairs import informative_pairs, pair_designs
+from dopl_core.learning.pairs.pair_designs import DESIGNS
 from dopl_core.learning.planning import Engine, Plan, among_all, even_floors, plan
 from dopl_core.learning.preferences import Preferences
 from dopl_core.learning.state_arrays import pack, unpack
 from dopl_core.learning.streams import Stream, generator
+from dopl_core.learning.transitions import dynamics, moves, seasons
+from dopl_core.learning.transitions.dynamics import Dynamics
 
 Confidence = Literal["calibrated", "paper"]
 Reference = Literal["fixed", "most-compared"]

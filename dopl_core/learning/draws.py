@@ -14,8 +14,8 @@ from scipy.special import expit, logit
 from dopl_core.learning.bandit import ACT, WAIT, FloatArray, IntArray
 from dopl_core.learning.columns import Columns, category
 from dopl_core.learning.log_space import logsumexp, softmax
-from dopl_core.learning.moves import Explanation, Gradual, explanations
 from dopl_core.learning.preferences import Preferences
+from dopl_core.learning.transitions.moves import Explanation, Gradual, explanations
 
 SELECTION = "always helped"  # a column of who is always helped and who never
 PATTERNS = 8  # of states that help makes no difference in; with three states, all there are

@@ -12,18 +12,18 @@ from numpy.typing import ArrayLike
 
 from dopl_core.learning import annotators as people
 from dopl_core.learning.bandit import FloatArray
-from dopl_core.learning.columns import MISSING, Columns, of_bandit
-from dopl_core.learning.counts import MOST_PEOPLE, Counts
-from dopl_core.learning.log_space import softmax
-from dopl_core.learning.preferences import MOST_EXACT, OPTIMISM, Preferences, calibrated
-from dopl_core.learning.spreads import OCTAVES, SPREADS, order, unordered
-from dopl_core.learning.strengths import (
+from dopl_core.learning.bradley_terry.spreads import OCTAVES, SPREADS, order, unordered
+from dopl_core.learning.bradley_terry.strengths import (
     Answers,
     before_answers,
     curvature_and_gradient,
     log_likelihood,
     safe_share,
 )
+from dopl_core.learning.columns import MISSING, Columns, of_bandit
+from dopl_core.learning.counts import MOST_PEOPLE, Counts
+from dopl_core.learning.log_space import softmax
+from dopl_core.learning.preferences import MOST_EXACT, OPTIMISM, Preferences, calibrated
 
 _SCALES = 2.0 ** np.arange(-3, 3)  # of the other parts, in units of their usual spread
 _STEP = 1e-6  # Newton's method stops when no strength moves by more

@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dopl_core.learning import pair_designs
 from dopl_core.learning.bandit import (
     UNKNOWN,
     Arrays,
@@ -29,11 +28,12 @@ from dopl_core.learning.bandit import (
 from dopl_core.learning.beliefs import Beliefs
 from dopl_core.learning.columns import Columns
 from dopl_core.learning.counts import COUNTED, Counts, add_moves
-from dopl_core.learning.lots import exchange
-from dopl_core.learning.pair_designs import DESIGNS
+from dopl_core.learning.pairs import pair_designs
+from dopl_core.learning.pairs.pair_designs import DESIGNS
+from dopl_core.learning.places.lots import exchange
+from dopl_core.learning.places.sharing import Ledger, Sharing, ledger, pick
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.planning.ranking import rank
-from dopl_core.learning.sharing import Ledger, Sharing, ledger, pick
 from dopl_core.learning.state_arrays import pack, unpack
 from dopl_core.learning.streams import Stream, generator
 

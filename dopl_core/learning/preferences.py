@@ -6,12 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from dopl_core.learning import large_strengths, spreads, strengths
 from dopl_core.learning.bandit import FloatArray, IntArray
+from dopl_core.learning.bradley_terry import large_strengths, spreads, strengths
+from dopl_core.learning.bradley_terry.reliability import (
+    scale_separation as scale_separation,  # fixed name
+)
 from dopl_core.learning.counts import Counts
-from dopl_core.learning.dynamics import hoeffding
-from dopl_core.learning.reliability import scale_separation as scale_separation  # fixed name
 from dopl_core.learning.streams import Stream, generator
+from dopl_core.learning.transitions.dynamics import hoeffding
 
 LIPSCHITZ = 1.3  # Lemma 4's L
 _ALL = slice(None)

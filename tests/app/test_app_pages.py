@@ -15,7 +15,7 @@ from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from dopl_core import environments, studies
 from dopl_core.experiments import background as simulations
 from dopl_core.experiments.learners import LEARNERS
-from dopl_core.learning.pair_designs import DESIGNS
+from dopl_core.learning.pairs.pair_designs import DESIGNS
 from dopl_core.studies import access
 from pages.shared import downloads, duel_cards
 

@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import log_expit
 
-from dopl_core.learning import annotators, preferences, reliability
+from dopl_core.learning import annotators, preferences
 from dopl_core.learning.bandit import FloatArray, IntArray
+from dopl_core.learning.bradley_terry import reliability
 from dopl_core.learning.counts import Counts
 
 SHARES = (0.25, 0.75)

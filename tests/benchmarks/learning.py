@@ -29,10 +29,11 @@ from dopl_core import environments
 from dopl_core.experiments import metrics
 from dopl_core.experiments.runs import Run
 from dopl_core.experiments.simulator import References, play_episode, prepare
-from dopl_core.learning import dynamics, preferences
+from dopl_core.learning import preferences
 from dopl_core.learning.bandit import Bandit
 from dopl_core.learning.columns import Columns, category
 from dopl_core.learning.learner import Learner
+from dopl_core.learning.transitions import dynamics
 from dopl_core.world import SimulatedWorld
 
 sys.path.append(str(Path(__file__).parent))  # `dopl bench` loads this file by its path

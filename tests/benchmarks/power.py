@@ -24,11 +24,11 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dopl_core import environments, studies
-from dopl_core.learning import lot_trial
-from dopl_core.learning import moves as move_model
 from dopl_core.learning.bandit import UNKNOWN, WAIT, Bandit, FloatArray, IntArray
 from dopl_core.learning.dopl import Dopl
-from dopl_core.learning.reported_weeks import ReportedWeeks
+from dopl_core.learning.places import lot_trial
+from dopl_core.learning.places.reported_weeks import ReportedWeeks
+from dopl_core.learning.transitions import moves as move_model
 from dopl_core.studies import Arm, power
 from dopl_core.world import SimulatedWorld
 

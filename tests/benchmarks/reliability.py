@@ -31,10 +31,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from dopl_core.learning import reliability
 from dopl_core.learning.bandit import FloatArray, IntArray
+from dopl_core.learning.bradley_terry import reliability
+from dopl_core.learning.bradley_terry.reliability import Measure
 from dopl_core.learning.dopl import Dopl
-from dopl_core.learning.reliability import Measure
 from dopl_core.studies import reliability as advice
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from dopl_core.learning import lot_trial
 from dopl_core.learning.bandit import Bandit, actions
-from dopl_core.learning.lot_trial import LISTED, OTHERS
-from dopl_core.learning.lots import exchange
-from dopl_core.learning.reported_weeks import ReportedWeeks, better_off
+from dopl_core.learning.places import lot_trial
+from dopl_core.learning.places.lot_trial import LISTED, OTHERS
+from dopl_core.learning.places.lots import exchange
+from dopl_core.learning.places.reported_weeks import ReportedWeeks, better_off
 from dopl_core.studies import effect_of_help
 from dopl_core.world import SimulatedWorld
 

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from dopl_core import environments
 from dopl_core.learning import draws
-from dopl_core.learning import moves as move_model
 from dopl_core.learning.bandit import ACT, WAIT, Bandit, FloatArray, IntArray, actions
 from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.places.reported_weeks import ReportedWeeks
 from dopl_core.learning.planning import plan
-from dopl_core.learning.reported_weeks import ReportedWeeks
+from dopl_core.learning.transitions import moves as move_model
 from dopl_core.studies import effect_of_help, forecast
 from dopl_core.world import SimulatedWorld
 

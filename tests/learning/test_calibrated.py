@@ -10,14 +10,15 @@ from dopl_core.experiments import runs
 from dopl_core.experiments.baselines import Oracle, Random
 from dopl_core.experiments.metrics import kendall
 from dopl_core.experiments.simulator import play, prepare
-from dopl_core.learning import dynamics, moves, preferences
+from dopl_core.learning import preferences
 from dopl_core.learning.bandit import Bandit
+from dopl_core.learning.bradley_terry.spreads import order, unordered
+from dopl_core.learning.bradley_terry.strengths import Answers, before_answers, settled
 from dopl_core.learning.counts import counted
 from dopl_core.learning.decisions import importance
 from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.planning import plan
-from dopl_core.learning.spreads import order, unordered
-from dopl_core.learning.strengths import Answers, before_answers, settled
+from dopl_core.learning.transitions import dynamics, moves
 from dopl_core.world import SimulatedWorld, bradley_terry
 
 EVERYONE_DIFFERS = str(Path(__file__).parents[1] / "data" / "everyone_differs.toml")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from dopl_core.learning import decisions
-from dopl_core.learning.class_rows import WEIGHT
 from dopl_core.learning.counts import counted
-from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.planning import plan
 from dopl_core.learning.preferences import calibrated
+from dopl_core.learning.transitions.class_rows import WEIGHT
+from dopl_core.learning.transitions.dynamics import Dynamics
 
 N, S, B = 6, 3, 2
 NOTHING = calibrated(counted(np.zeros((N * S, N * S))), S, None)  # is known of strengths

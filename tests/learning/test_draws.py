@@ -3,8 +3,9 @@
 import numpy as np
 
 from dopl_core import environments
-from dopl_core.learning import columns, draws, moves, preferences
+from dopl_core.learning import columns, draws, preferences
 from dopl_core.learning.counts import Counts
+from dopl_core.learning.transitions import moves
 
 
 def visits(seed: int = 0) -> np.ndarray:

@@ -6,8 +6,8 @@ import pytest
 from dopl_core import environments
 from dopl_core.experiments.simulator import play
 from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.places.sharing import Sharing
 from dopl_core.learning.planning import plan
-from dopl_core.learning.sharing import Sharing
 from dopl_core.world import SimulatedWorld
 
 

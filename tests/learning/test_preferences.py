@@ -8,8 +8,8 @@ from scipy.optimize import root
 
 from dopl_core.learning import preferences
 from dopl_core.learning.counts import Counts, counted
-from dopl_core.learning.dynamics import hoeffding
 from dopl_core.learning.preferences import F_HIGH, F_LOW, infer, scale_separation
+from dopl_core.learning.transitions.dynamics import hoeffding
 from dopl_core.world import bradley_terry
 
 in_domain = st.floats(F_LOW, F_HIGH)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dopl_core.learning.bradley_terry.reliability import ENOUGH as ENOUGH
 from dopl_core.learning.learner import Learner
-from dopl_core.learning.reliability import ENOUGH as ENOUGH
 from dopl_core.studies.analysis import frames
 from dopl_core.studies.analysis.assessment import MOST_PEOPLE, likely_state, places_changed
 from dopl_core.studies.exchange.reliability_csv import MIN_ANSWERS as MIN_ANSWERS

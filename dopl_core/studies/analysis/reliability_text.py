@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from dopl_core.learning.reliability import ENOUGH, Measure
+from dopl_core.learning.bradley_terry.reliability import ENOUGH, Measure
 from dopl_core.studies.analysis.chart_text import Finding
 from dopl_core.studies.analysis.reliability import MORE, Enough
 from dopl_core.studies.exchange.reliability_csv import (

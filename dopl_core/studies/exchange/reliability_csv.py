@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dopl_core.learning import reliability
 from dopl_core.learning.bandit import IntArray
-from dopl_core.learning.reliability import Measure
+from dopl_core.learning.bradley_terry import reliability
+from dopl_core.learning.bradley_terry.reliability import Measure
 from dopl_core.studies.model.event_kinds import EXCLUSIONS
 from dopl_core.studies.model.log_values import Impression
 from dopl_core.studies.model.study_log import StudyLog

@@ -13,10 +13,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from dopl_core.learning import lot_trial
 from dopl_core.learning.bandit import UNKNOWN
-from dopl_core.learning.lot_trial import Look
-from dopl_core.learning.reported_weeks import ReportedWeeks
+from dopl_core.learning.places import lot_trial
+from dopl_core.learning.places.lot_trial import Look
+from dopl_core.learning.places.reported_weeks import ReportedWeeks
 from dopl_core.studies.exchange import trial_deviations
 from dopl_core.studies.model import rules
 from dopl_core.studies.model.event_kinds import apply, in_plan_order

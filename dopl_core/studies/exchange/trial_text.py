@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from dopl_core.learning.lot_trial import REDRAWS, Interval, Look
+from dopl_core.learning.places.lot_trial import REDRAWS, Interval, Look
 from dopl_core.studies.exchange.trial_analysis import ANALYSIS, TrialAnalysis
 from dopl_core.studies.model.plurals import plural
 from dopl_core.studies.model.protocol import OUTCOMES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dopl_core.learning.bandit import UNKNOWN, IntArray
-from dopl_core.learning.reported_weeks import ReportedWeeks
+from dopl_core.learning.places.reported_weeks import ReportedWeeks
 from dopl_core.studies.model.outcomes import CREDIT, LEARNT
 from dopl_core.studies.model.study_config import StudyConfig
 

@@ -31,7 +31,7 @@ class Protocol(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         made; None if unknown
     level: two-sided, over all looks together
     outcome: the primary outcome, one of OUTCOMES
-    analysis: the version of the analysis, see learning/lot_trial.py
+    analysis: the version of the analysis, see learning/places/lot_trial.py
 
     Fields that later versions add need defaults, which may never change: digests leave them out.
     """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import FloatArray
-from dopl_core.learning.sharing import Sharing
+from dopl_core.learning.places.sharing import Sharing
 from dopl_core.studies.model.log_values import Epoch
 from dopl_core.studies.model.study_config import StudyConfig, fair_groups, fair_shares
 

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from dopl_core import environments
 from dopl_core.learning.dopl import Confidence
-from dopl_core.learning.pair_designs import DESIGNS, DesignName
+from dopl_core.learning.pairs.pair_designs import DESIGNS, DesignName
 from dopl_core.studies.model import setting_about as abouts
 from dopl_core.studies.model.setting_about import About
 from dopl_core.validation import text, whole

@@ -6,8 +6,8 @@ from scipy.special import ndtri
 
 from dopl_core.learning import draws
 from dopl_core.learning.bandit import actions
-from dopl_core.learning.lots import exchange
-from dopl_core.learning.reported_weeks import ReportedWeeks, better_off
+from dopl_core.learning.places.lots import exchange
+from dopl_core.learning.places.reported_weeks import ReportedWeeks, better_off
 from dopl_core.studies.analysis import effect_of_help, forecast
 from dopl_core.studies.analysis.effect_of_help import Slope
 from dopl_core.studies.model.log_values import Epoch, reported_weeks

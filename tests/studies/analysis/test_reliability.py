@@ -11,7 +11,7 @@ import pytest
 from playing import clinic
 
 from dopl_core import cli, studies
-from dopl_core.learning.reliability import Measure
+from dopl_core.learning.bradley_terry.reliability import Measure
 from dopl_core.studies import Store, reliability, reliability_text
 from dopl_core.studies.exchange.reliability_csv import Reliability, of_impressions
 from dopl_core.studies.model.log_values import Impression

@@ -11,8 +11,8 @@ from bundles import OURS, files, zipped
 from playing import cohort, report_from, trial
 
 from dopl_core import studies
-from dopl_core.learning import lot_trial
 from dopl_core.learning.bandit import UNKNOWN
+from dopl_core.learning.places import lot_trial
 from dopl_core.studies import Arm, Store, trial_text
 from dopl_core.studies.exchange import (
     codebook,

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
-from dopl_core.learning.dynamics import Dynamics
 from dopl_core.learning.log_space import softmax
+from dopl_core.learning.transitions.dynamics import Dynamics
 
 SPREADS = np.array([0.0, 0.3, 0.6])  # of tilts, in log-odds between the worst and best next state
 LIKELY = np.array([0.8, 0.1, 0.1])  # beforehand; 0 is no season

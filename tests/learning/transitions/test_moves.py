@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from dopl_core.learning import columns, dynamics, moves
+from dopl_core.learning import columns
 from dopl_core.learning.bandit import ACT, WAIT
-from dopl_core.learning.class_rows import EFFECT
 from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.transitions import dynamics, moves
+from dopl_core.learning.transitions.class_rows import EFFECT
 
 
 def test_arms_without_moves_may_do_anything():

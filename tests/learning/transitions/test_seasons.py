@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from dopl_core.learning import dynamics, seasons
 from dopl_core.learning.bandit import UNKNOWN
 from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.transitions import dynamics, seasons
 
 N, S = 40, 3
 

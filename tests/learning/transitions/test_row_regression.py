@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from dopl_core.learning import row_regression as regression
 from dopl_core.learning.columns import Column, category
+from dopl_core.learning.transitions import row_regression as regression
 
 
 def example(rng, N=6, R=4, S=3, D=2, Q=2):

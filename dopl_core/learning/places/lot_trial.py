@@ -1,6 +1,6 @@
 """The effect of help from places drawn by lot, without a model: permutation tests, planned looks.
 
-Each week has two lotteries (learning/lots.py): among the listed, who waits; among the others who
+Each week has two lotteries (lots.py): among the listed, who waits; among the others who
 could be listed, who gets a place. Where places are shared out, each group has its own two. In a
 lottery everybody is as likely to be drawn, so the draw alone says how outcomes would differ if help
 did nothing.
@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from dopl_core.learning.bandit import FloatArray, IntArray
-from dopl_core.learning.reported_weeks import ReportedWeeks, better_off
+from dopl_core.learning.places.reported_weeks import ReportedWeeks, better_off
 
 OTHERS, LISTED = 0, 1  # axis of lotteries: who gets a place, who waits
 REDRAWS = 9_999

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dopl_core.learning import reliability
+from dopl_core.learning.bradley_terry import reliability
 
 
 def answered(seed, n_items=12, answers=400, spread=2.0, annotators=6, random=0):

@@ -5,10 +5,10 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from dopl_core.learning import lot_trial
-from dopl_core.learning.lot_trial import LISTED, OTHERS
-from dopl_core.learning.lots import exchange
-from dopl_core.learning.reported_weeks import ReportedWeeks
+from dopl_core.learning.places import lot_trial
+from dopl_core.learning.places.lot_trial import LISTED, OTHERS
+from dopl_core.learning.places.lots import exchange
+from dopl_core.learning.places.reported_weeks import ReportedWeeks
 
 UNKNOWN = -1
 

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dopl_core.learning import many_pairs, pair_designs, preferences
+from dopl_core.learning import preferences
 from dopl_core.learning.bandit import FloatArray, IntArray
+from dopl_core.learning.pairs import many_pairs, pair_designs
 from dopl_core.learning.preferences import Preferences
 
 Mask = NDArray[np.bool_]

@@ -5,7 +5,7 @@ import pytest
 
 from dopl_core.learning.bandit import UNKNOWN
 from dopl_core.learning.dopl import Dopl
-from dopl_core.learning.informative_pairs import for_each, judgeable
+from dopl_core.learning.pairs.informative_pairs import for_each, judgeable
 
 N, S = 12, 3
 NONE = np.empty((0, 4), dtype=np.int64)

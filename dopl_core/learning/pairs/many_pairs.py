@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dopl_core.learning.bandit import FloatArray, IntArray
-from dopl_core.learning.pair_designs import Information, exclude, informative
+from dopl_core.learning.pairs.pair_designs import Information, exclude, informative
 
 CANDIDATES = 128  # arm-states of one round
 _ROUND = CANDIDATES // 2  # pairs of one round

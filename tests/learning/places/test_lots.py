@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dopl_core.learning.lots import exchange
+from dopl_core.learning.places.lots import exchange
 
 LISTED, OTHERS = np.array([1, 4, 6, 7]), np.array([0, 2, 3, 5, 8, 9])
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, entr, gammaln
 
-from dopl_core.learning import class_rows
 from dopl_core.learning.bandit import FloatArray, IntArray
-from dopl_core.learning.class_rows import ClassRows
 from dopl_core.learning.log_space import logsumexp, softmax
+from dopl_core.learning.transitions import class_rows
+from dopl_core.learning.transitions.class_rows import ClassRows
 
 MOST_CLASSES = 4
 # Dirichlet, in moves: how many moves of its own an arm needs to outweigh its class. At the least

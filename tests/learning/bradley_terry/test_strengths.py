@@ -4,10 +4,18 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit
 
-from dopl_core.learning import parts, preferences, strengths
+from dopl_core.learning import preferences
+from dopl_core.learning.bradley_terry import parts, strengths
+from dopl_core.learning.bradley_terry.spreads import (
+    GRID,
+    SPREADS,
+    Prior,
+    bands,
+    log_prior,
+    unordered,
+)
+from dopl_core.learning.bradley_terry.strengths import Answers
 from dopl_core.learning.counts import Counts, Table
-from dopl_core.learning.spreads import GRID, SPREADS, Prior, bands, log_prior, unordered
-from dopl_core.learning.strengths import Answers
 
 N, S = 4, 3
 STATE = np.tile(np.eye(S), (N, 1))  # [M, S]: theta = STATE state + ARM arm + residual

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dopl_core.learning import dynamics
+from dopl_core.learning.transitions import dynamics
 
 
 def test_unvisited_rows_are_flat_and_their_box_is_everything():

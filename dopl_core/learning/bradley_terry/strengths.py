@@ -12,10 +12,15 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from dopl_core.learning.bandit import FloatArray, IntArray
-from dopl_core.learning.counts import Counts, Table, summed
-from dopl_core.learning.log_space import softmax
-from dopl_core.learning.parts import ArmParts, Rest, StateParts, integrate, means_of, moments
-from dopl_core.learning.spreads import (
+from dopl_core.learning.bradley_terry.parts import (
+    ArmParts,
+    Rest,
+    StateParts,
+    integrate,
+    means_of,
+    moments,
+)
+from dopl_core.learning.bradley_terry.spreads import (
     GRID,
     SPREADS,
     Prior,
@@ -24,6 +29,8 @@ from dopl_core.learning.spreads import (
     log_sizes,
     prior_parts,
 )
+from dopl_core.learning.counts import Counts, Table, summed
+from dopl_core.learning.log_space import softmax
 
 SETTLED = 0.1  # Newton's method stops when no strength moves by more: well inside their sds
 _FAR = 0.3  # from an expansion: nearer to it, the next step of Newton's method is exact enough

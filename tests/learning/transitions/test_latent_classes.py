@@ -7,9 +7,9 @@ import pytest
 from scipy.special import gammaln
 from scipy.stats import betabinom, dirichlet_multinomial
 
-from dopl_core.learning import latent_classes as classes
-from dopl_core.learning.class_rows import CLASS_CONCENTRATIONS
-from dopl_core.learning.latent_classes import ALONE, CONCENTRATIONS
+from dopl_core.learning.transitions import latent_classes as classes
+from dopl_core.learning.transitions.class_rows import CLASS_CONCENTRATIONS
+from dopl_core.learning.transitions.latent_classes import ALONE, CONCENTRATIONS
 
 K, J = len(CONCENTRATIONS), len(CLASS_CONCENTRATIONS)
 

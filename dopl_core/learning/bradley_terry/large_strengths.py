@@ -15,8 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from dopl_core.learning.bandit import FloatArray
-from dopl_core.learning.counts import Table
-from dopl_core.learning.large_systems import (
+from dopl_core.learning.bradley_terry.large_systems import (
     Graph,
     System,
     alone,
@@ -27,9 +26,10 @@ from dopl_core.learning.large_systems import (
     prior_precision,
     solve,
 )
-from dopl_core.learning.parts import state_parts
-from dopl_core.learning.spreads import SPREADS, Prior, log_prior, prior_parts, usual
-from dopl_core.learning.strengths import SETTLED, Answers, safe_share
+from dopl_core.learning.bradley_terry.parts import state_parts
+from dopl_core.learning.bradley_terry.spreads import SPREADS, Prior, log_prior, prior_parts, usual
+from dopl_core.learning.bradley_terry.strengths import SETTLED, Answers, safe_share
+from dopl_core.learning.counts import Table
 
 DRAWS = 32  # for the variances, in which only what duels tell of other arms is left to draws
 _PROBES = 4  # draws for the spreads, which are sums over all arm-states

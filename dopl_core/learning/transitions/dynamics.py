@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dopl_core.learning import moves
 from dopl_core.learning.bandit import FloatArray, IntArray
 from dopl_core.learning.columns import Columns
+from dopl_core.learning.transitions import moves
 
 
 @dataclass(frozen=True, eq=False)

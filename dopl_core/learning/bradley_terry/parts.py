@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dopl_core.learning.bandit import FloatArray, IntArray
-from dopl_core.learning.spreads import SPREADS, Prior
+from dopl_core.learning.bradley_terry.spreads import SPREADS, Prior
 
 _NEGLIGIBLE = 1e-6  # share of the weight below which spreads are left out of an average
 

@@ -5,9 +5,9 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import dirichlet_multinomial
 
-from dopl_core.learning import class_rows, latent_classes
-from dopl_core.learning.class_rows import CLASS_CONCENTRATIONS
-from dopl_core.learning.latent_classes import CONCENTRATIONS
+from dopl_core.learning.transitions import class_rows, latent_classes
+from dopl_core.learning.transitions.class_rows import CLASS_CONCENTRATIONS
+from dopl_core.learning.transitions.latent_classes import CONCENTRATIONS
 
 K, J = len(CONCENTRATIONS), len(CLASS_CONCENTRATIONS)
 

@@ -5,9 +5,9 @@ import pytest
 
 from dopl_core import environments
 from dopl_core.experiments.simulator import play, prepare
-from dopl_core.learning import many_pairs, pair_designs
 from dopl_core.learning.bandit import Bandit
 from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.pairs import many_pairs, pair_designs
 from dopl_core.world import SimulatedWorld
 
 N, S = 30, 3

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from dopl_core.learning import pair_designs as duels
+from dopl_core.learning.pairs import pair_designs as duels
 
 
 def is_spanning_tree(pairs, B):

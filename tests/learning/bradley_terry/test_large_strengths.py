@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from dopl_core.learning import large_strengths as large
-from dopl_core.learning import large_systems as systems
-from dopl_core.learning import preferences, spreads, strengths
+from dopl_core.learning import preferences
+from dopl_core.learning.bradley_terry import large_strengths as large
+from dopl_core.learning.bradley_terry import large_systems as systems
+from dopl_core.learning.bradley_terry import spreads, strengths
 from dopl_core.learning.counts import Counts
 
 N, S = 12, 3

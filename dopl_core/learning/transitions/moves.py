@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dopl_core.learning import latent_classes, row_regression
 from dopl_core.learning.bandit import FloatArray, IntArray
 from dopl_core.learning.columns import Column, Columns
-from dopl_core.learning.latent_classes import CONCENTRATIONS, MEDIAN, Classes
 from dopl_core.learning.log_space import logsumexp, softmax
-from dopl_core.learning.row_regression import Regression
 from dopl_core.learning.streams import Stream, generator
+from dopl_core.learning.transitions import latent_classes, row_regression
+from dopl_core.learning.transitions.latent_classes import CONCENTRATIONS, MEDIAN, Classes
+from dopl_core.learning.transitions.row_regression import Regression
 
 MOST_AT_ONCE = 2_000  # arms; more of them tell no more of the explanations
 UNLIKELY = 1e-6  # explanations of many arms that are not looked at

@@ -1,0 +1,1 @@
+"""Which pairs of arms are asked about."""

@@ -1,0 +1,1 @@
+"""How arms move, with help and without: what is believed of every transition row."""

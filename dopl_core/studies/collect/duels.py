@@ -20,7 +20,6 @@ from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.names import ERASED_ANNOTATOR, OWNER, check_person, participant_name
 from dopl_core.studies.model.outcomes import LEARNT
 from dopl_core.studies.store import inserts, queries
-from dopl_core.studies.store.about import about_cards
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.queries import DuelRow, ImpressionRow
 from dopl_core.studies.store.study_reader import StudyReader
@@ -84,7 +83,7 @@ def answer(
 
     response_ms, trip_ms, narrow: see log_values.Impression
     """
-    times = {"response_ms": response_ms, "trip_ms": trip_ms}
+    times = {"response_ms": response_ms, "trip_ms": trip_ms, "narrow": narrow}
     for what, took in times.items():
         if took is not None and took < 0:
             raise StudyError(f"{what} is {took}: it cannot be negative")
@@ -103,14 +102,14 @@ def answer(
             tx.append("refused", outcome=outcome, **about)
             return Receipt("taken", tx.plan_due)
         said = {w: None if t is None else min(int(t), 2**31 - 1) for w, t in times.items()}
-        said["narrow"] = None if narrow is None else int(narrow)
         saved = {"at_impression": impression, "outcome": outcome, "answered_at": tx.now}
         tx.run(queries.ANSWER, **saved, **said)
         count_answers(tx, shown.annotator, int(counts), impression)
-        body = about_cards(shown, shown.session, *said.values())
+        body = inserts.about_cards(shown, shown.session, *said.values())
         tx.append("answered", body, outcome=outcome, **about)
         late = shown.outcome == "expired" or shown.expires_at < tx.now
-        if asks := counts and reason_rule.is_asked(tx, shown, outcome, said["response_ms"]):
+        asks = counts and bool(tx.config.reason_every or tx.config.reason_unsure)
+        if asks := asks and reason_rule.is_asked(tx, shown, outcome, said["response_ms"]):
             tx.append("reason_asked", **about)
         return Receipt("late" if late else "saved", tx.plan_due, asks)
 
@@ -330,7 +329,7 @@ def _show(tx: StudyTransaction, person: _Person, duel: DuelRow) -> tuple[int, Du
     if duel.purpose in LEARNT:
         tx.run(queries.COUNT, duel=duel.duel, more_given=0, more_held=1)
     about = {"annotator": person.name, "impression": impression, "duel": duel.duel}
-    tx.append("shown", about_cards(duel), **about)
+    tx.append("shown", inserts.about_cards(duel), **about)
     if len(tx.store.shown_in) >= _MOST_SHOWN:
         tx.store.shown_in.clear()
     tx.store.shown_in[impression] = tx.id  # whose turn the answer waits for

@@ -17,8 +17,7 @@ from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.event_bodies import Consented
 from dopl_core.studies.model.names import participant_name
 from dopl_core.studies.model.outcomes import ANSWERS, LEARNT
-from dopl_core.studies.store import queries, tables
-from dopl_core.studies.store.about import about_cards
+from dopl_core.studies.store import inserts, queries, tables
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.queries import ImpressionRow
 from dopl_core.studies.store.study_reader import StudyReader, read_study
@@ -145,7 +144,7 @@ def change(store: Store, impression: int, annotator: str, outcome: str) -> bool:
             tx.run(queries.CHANGE, at_impression=impression, **said)
             count_answers(tx, annotator, 0, impression)
             times = (shown.response_ms, shown.trip_ms, shown.narrow)
-            body = about_cards(shown, shown.session, *times)
+            body = inserts.about_cards(shown, shown.session, *times)
             tx.append("answered", body, outcome=outcome, **about)
         return True
 

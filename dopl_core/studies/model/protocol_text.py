@@ -9,10 +9,8 @@ from dopl_core.studies.model.study_config import StudyConfig
 
 def sections(protocol: Protocol, config: StudyConfig) -> list[tuple[str, str]]:
     """Headings and texts; config: as the study is made."""
-    people, word = plural(config.noun), config.epoch_word
-    words = plural(word)
-    states = ", ".join(state.label for state in config.states)
-    best = config.states[-1].label
+    people, word, words = plural(config.noun), config.epoch_word, plural(config.epoch_word)
+    states, best = ", ".join(state.label for state in config.states), config.states[-1].label
     k, B, others = protocol.by_lot, protocol.budget, protocol.people - protocol.budget
     wait, get = ("waits", "is helped") if k == 1 else ("wait", "are helped")
     level = f"{100 * protocol.level:g} %"

@@ -8,10 +8,8 @@ import json
 from typing import Any
 
 from dopl_core.studies.model.config_json import digest_of
-from dopl_core.studies.model.event_bodies import About
 from dopl_core.studies.model.log_values import Epoch, Impression, PlanMade
 from dopl_core.studies.store.inserts import to_text
-from dopl_core.studies.store.queries import DuelRow, ImpressionRow
 
 _NUMBERS = ("value", "random_value", "multiplier", "changed", "answers")  # not how long it took
 _OF_PLAN = ("plan", "made_at", "engine", *_NUMBERS)
@@ -22,14 +20,8 @@ def about(*facts: Any) -> str:
     return digest_of(json.dumps(facts))
 
 
-def about_cards(duel: DuelRow | ImpressionRow, *more: int | None) -> About:
-    """The body of a shown or answered event; more: of an answer, the session and its times."""
-    sides = (duel.left_arm, duel.left_state, duel.right_arm, duel.right_state)
-    return About(about(duel.episode, duel.epoch, duel.number, duel.purpose, *sides, *more))
-
-
 def of_impression(kind: str, shown: Impression) -> str:
-    """What a shown or answered event of an impression carries, see `about_cards`."""
+    """What a shown or answered event of an impression carries, see `inserts.about_cards`."""
     facts = (*shown.place, shown.purpose, *shown.sides)
     if kind == "shown":
         return about(*facts)

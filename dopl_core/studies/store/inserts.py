@@ -3,6 +3,7 @@
 Each function gives the values of one row of the table it is named after.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,17 +15,20 @@ from sqlalchemy.engine import Connection
 from dopl_core.learning.bandit import IntArray
 from dopl_core.learning.learner import Learner
 from dopl_core.studies.model.config_json import digest_of, to_json
+from dopl_core.studies.model.event_bodies import About
 from dopl_core.studies.model.event_kinds import KINDS
 from dopl_core.studies.model.log_values import Epoch
 from dopl_core.studies.model.outcomes import LEARNT
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.store.blobs import digest, pack, pack_arms, pack_states
+from dopl_core.studies.store.queries import DuelRow, ImpressionRow
 
 Row = dict[str, Any]
 
 OF_ANSWERS = ("outcome", "answered_at", "response_ms", "trip_ms", "narrow", "participant")
 OF_PEOPLE = ("link", "participant", "code", "consented")
 _EVENT = ("annotator", "impression", "duel", "outcome", "salt", "sealed")
+_PERSONAL = ("salt", "annotator", "body")  # what the salted digest of an event covers
 UNSALTED = "unsalted:"  # and the chain of an erased event from before schema 13
 
 
@@ -89,23 +93,30 @@ def chain(before: str | None, event: Row) -> str:
     """
     said = [event[name] for name in ("seq", "at", "kind", "annotator", "outcome", "body")]
     if event["sealed"] or event["salt"]:
-        covered = event["sealed"] or _of_whom_and_what(event)
+        personal = to_text([event[name] for name in _PERSONAL])
+        covered = event["sealed"] or hashlib.sha256(personal.encode()).hexdigest()
         if covered.startswith(UNSALTED) and covered != UNSALTED:
             return str(covered.removeprefix(UNSALTED))
         said = [event[name] for name in ("seq", "at", "kind", "outcome")] + [covered]
-    return digest_of(f"{before or ''}{to_text(said)}")
+    # Each click passes here, so it calls no function of its own for this.
+    return hashlib.sha256(f"{before or ''}{to_text(said)}".encode()).hexdigest()
 
 
 def sealed(event: Row) -> str:
     """What takes the place of an event's salt when its annotator or its body is erased."""
     if event["sealed"] or not event["salt"]:
         return event["sealed"] or f"{UNSALTED}{event['chain'] or ''}"
-    return _of_whom_and_what(event)
+    return digest_of(to_text([event[name] for name in _PERSONAL]))
 
 
-def _of_whom_and_what(event: Row) -> str:
-    """The salted digest of an event's annotator and body."""
-    return digest_of(to_text([event["salt"], event["annotator"], event["body"]]))
+def about_cards(duel: DuelRow | ImpressionRow, *more: int | None) -> About:
+    """The body of a shown or answered event: a digest as in store/about.py.
+
+    more: of an answer, the session and its times
+    """
+    sides = (duel.left_arm, duel.left_state, duel.right_arm, duel.right_state)
+    facts = (duel.episode, duel.epoch, duel.number, duel.purpose, *sides, *more)
+    return About(hashlib.sha256(json.dumps(facts).encode()).hexdigest())
 
 
 def plan(learner: Learner, *, random_value: float, changed: float, seconds: float) -> Row:

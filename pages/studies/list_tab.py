@@ -50,8 +50,9 @@ def show(study: Study) -> None:
     else:
         with st.expander("Why is somebody on the list or not?", icon=":material/help:"):
             why(study)
-        with st.expander("Change this list", icon=":material/edit:"):
-            change(study, chosen)
+        if study.status != "closed":
+            with st.expander("Change this list", icon=":material/edit:"):
+                change(study, chosen)
         if chosen.week == 1:
             with st.expander("Correct a state in the roster"):
                 corrections.show(study, 0)

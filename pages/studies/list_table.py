@@ -85,11 +85,13 @@ def _reason_line(why: str, width: int) -> str:
 def _row(
     number: str, one: Listed, why: str, week: WeekList, words: OwnWords, to_print: bool
 ) -> str:
-    about = [one.id] * (one.id != one.label) + [one.group] * (one.group != "all")
+    name = f"{one.label} ({one.id})" if one.namesake else one.label  # a phone hides what is small
+    about = [one.id] * (one.id != one.label and not one.namesake)
+    about += [one.group] * (one.group != "all")
     small = f" <small>{escape(', '.join(about))}</small>" if about else ""
     cells = [
         ("number", number),
-        ("name", f"{escape(one.label)}{small}"),
+        ("name", f"{escape(name)}{small}"),
         ("state", _chip(one, week, words)),
         *(("fact", escape(one.facts.get(name, ""))) for name in week.facts),
     ]

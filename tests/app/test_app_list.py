@@ -193,3 +193,22 @@ def test_the_list_speaks_of_the_newest_answers_and_insights_of_all(store, clinic
     assert assessment_text.answers_text(AnswersChanged(2, 3, True), 3).startswith(
         "All your answers"
     )
+
+
+def test_people_of_the_same_name_have_their_ids_beside_it_on_a_phone_too(visit, store):
+    arms = [studies.Arm(f"p{n}", "Ada", state="Low") for n in range(2)]
+    arms += [studies.Arm("p2", "Bo", state="Low")]
+    rules = {"title": "Ward", "budget": 2, "practice": False, "sitting": 0}
+    study = studies.create_study(store, studies.from_roster(arms, ["Low", "High"], **rules))
+    [week] = studies.read_lists(store, study)
+    page = open_tab(visit, study)
+    [table] = [one.proto.body for one in page.get("html") if "dopl-list" in one.proto.body]
+    for one in (*week.listed, *week.reserve):
+        name = "Bo <small>p2</small>" if one.label == "Bo" else f"Ada ({one.id})"
+        assert f'<td class="name">{name}</td>' in table
+
+
+def test_a_list_of_a_closed_study_cannot_be_changed(visit, store, clinic):
+    assert "Change this list" in [one.label for one in open_tab(visit, clinic).expander]
+    studies.close_study(store, clinic)
+    assert "Change this list" not in [one.label for one in open_tab(visit, clinic).expander]

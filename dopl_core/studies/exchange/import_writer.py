@@ -37,7 +37,8 @@ def write(store: Store, log: StudyLog) -> None:
             connection.execute(sa.insert(tables.studies), row | {"title": log.coming.title})
         except IntegrityError:
             raise StudyError(
-                f'study "{log.study}" is here already: delete it first, then import'
+                f'study "{log.study}" is here already, so nothing was imported: to go back to '
+                "this file, delete that study first"
             ) from None
         connection.execute(sa.insert(tables.configs), content)
         _write_plans(connection, log)

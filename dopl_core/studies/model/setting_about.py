@@ -69,14 +69,14 @@ TRANSLATIONS = About(
 LIST_COLUMNS = About(
     "list",
     "Columns that the list shows",
-    "For example phone, note. Separated by commas. Readers of the list see them too. Cards show "
+    "For example phone, note. Readers of the list see them too. Cards show "
     "them as well, unless you also choose them in *Columns that cards do not show*.",
     world="observed",
 )
 HIDDEN_COLUMNS = About(
     "cards",
     "Columns that cards do not show",
-    "Separated by commas. It holds at once. The learner may still use them.",
+    "It holds at once. The learner may still use them.",
     "at once",
     world="observed",
 )

@@ -41,6 +41,8 @@ class Setting:
         """What its value must be, in words."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
+        if self.name.endswith("_columns") and self.rule:
+            return f"names separated by commas, at most {self.rule.max_length} characters"
         if self.kind is bool:
             return "on or off"
         if self.kind is int and self.rule:

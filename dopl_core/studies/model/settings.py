@@ -39,7 +39,7 @@ class Settings:
     instructions: Annotated[
         str,
         text(100_000),
-        About("words", "How to judge", "Annotators can open it below each comparison.", lines=3),
+        About("words", "How to judge", "Annotators can open it above each comparison.", lines=3),
     ] = ""
     why: Annotated[
         str,
@@ -126,7 +126,7 @@ class Settings:
             "list",
             "Columns that the learner must not use",
             "The learner uses columns of the roster that hold numbers or few different values, "
-            "to see who moves alike. Name those that it must not use, separated by commas. Cards "
+            "to see who moves alike. Name those that it must not use. Cards "
             "still show them.",
             world="observed",
         ),

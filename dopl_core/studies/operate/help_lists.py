@@ -42,6 +42,7 @@ class Listed(ListEntry, frozen=True, kw_only=True):
     """A person on a list, next in line, taken off or left out by lot, with what became of them.
 
     facts: what the owner chose to see on the list, by column
+    namesake: whether others in the study have the same label
     changed: "on" or "off" where the owner put them on the list or took them off;  because: why
     helped: whether they were really helped; None until reported
     then: label of the state at the end of the epoch; None if unknown
@@ -50,6 +51,7 @@ class Listed(ListEntry, frozen=True, kw_only=True):
     label: str
     group: str
     facts: dict[str, str] = msgspec.field(default_factory=dict)
+    namesake: bool = False
     changed: Literal["", "on", "off"] = ""
     because: str = ""
     helped: bool | None = None
@@ -246,6 +248,7 @@ def _people(
             helped = number in acted
             then = state_label(config, int(epoch.next_states[number]))
         about = structs.asdict(entry) | {"label": arm.label, "group": arm.group}
+        about["namesake"] = config.is_namesake(arm)
         about |= {"changed": changed, "because": because, "helped": helped, "then": then}
         found.append(Listed(**about))
     return found

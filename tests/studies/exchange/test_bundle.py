@@ -160,7 +160,7 @@ def test_a_study_that_is_here_already_is_not_imported_over(store: Store, clock: 
     exported = studies.export_bundle(store, study)
     play(store, study, 5)
     before = studies.export_bundle(store, study)
-    with pytest.raises(StudyError, match="is here already: delete it first"):
+    with pytest.raises(StudyError, match="is here already, so nothing was imported"):
         studies.import_bundle(store, exported)
     assert studies.export_bundle(store, study) == before
 

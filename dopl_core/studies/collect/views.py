@@ -168,7 +168,8 @@ class Receipt:
 
 def name_of(config: StudyConfig, arm: Arm) -> str:
     """An arm's label, with its id where other arms have the same label."""
-    return f"{arm.label} ({arm.id})" if config.is_namesake(arm) else arm.label
+    shared = arm.label.strip().casefold() in config.shared_names
+    return f"{arm.label} ({arm.id})" if shared else arm.label
 
 
 def side_of(

@@ -174,13 +174,9 @@ class StudyConfig(Settings):
 
     @cached_property
     def shared_names(self) -> frozenset[str]:
-        """Names that several arms have, in lower case."""
+        """Names that several arms have, in lower case: an id is needed to tell them apart."""
         names = Counter(arm.label.strip().casefold() for arm in self.arms)
         return frozenset(name for name, count in names.items() if count > 1)
-
-    def is_namesake(self, arm: Arm) -> bool:
-        """Whether an id is needed to tell the arm from others of the same name."""
-        return arm.label.strip().casefold() in self.shared_names
 
     @cached_property
     def _arm_numbers(self) -> dict[str, int]:

@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, IntArray
 from dopl_core.learning.learner import Learner
 from dopl_core.learning.places.reported_weeks import better_states
+from dopl_core.studies.collect.views import name_of
 from dopl_core.studies.model import event_bodies as bodies
 from dopl_core.studies.model.event_bodies import ListChanged, ListEntry
 from dopl_core.studies.model.event_kinds import body_of
@@ -248,7 +249,7 @@ def _people(
             helped = number in acted
             then = state_label(config, int(epoch.next_states[number]))
         about = structs.asdict(entry) | {"label": arm.label, "group": arm.group}
-        about["namesake"] = config.is_namesake(arm)
+        about["namesake"] = name_of(config, arm) != arm.label
         about |= {"changed": changed, "because": because, "helped": helped, "then": then}
         found.append(Listed(**about))
     return found

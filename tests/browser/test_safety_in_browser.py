@@ -183,18 +183,18 @@ def test_photos_on_the_web_are_not_fetched(page, server, store):
 @pytest.mark.long
 def test_charts_are_drawn_with_any_names_of_states(page, server, store):
     names = ["Low\u2028often", "High\u2029", "label"]
-    arms = [Arm(f"p{n}", f"P{n}\u2028", f"g{n % 2}\u2028", names[n % 3]) for n in range(6)]
-    config = studies.from_roster(arms, names, title="Names", budget=3, practice=False)
+    arms = [Arm(f"p{n}", f"P{n}\u2028", f"g{n % 2}\u2028", names[n % 3]) for n in range(60)]
+    config = studies.from_roster(arms, names, title="Names", budget=30, practice=False)
     study = studies.create_study(store, config)
     ask = studies.next_duel(store, study, "Ann\u2028")
     studies.answer(store, ask.impression, "left", response_ms=800, too_fast_ms=0)
-    studies.observe(store, study, {f"p{n}": names[(n + 1) % 3] for n in range(6)})
+    studies.observe(store, study, {f"p{n}": names[(n + 1 + n % 2) % 3] for n in range(60)})
     studies.advance(store, study)
     page.goto(f"{server.url}/insights?study={study}")
     page.get_by_role("tab", name="What was learned").click()
     expect(page.get_by_test_id("stDataFrame").last).to_be_visible()
     charts = page.get_by_test_id("stVegaLiteChart").filter(visible=True)
-    expect(charts).to_have_count(3)  # strengths, and the moves of two groups
+    expect(charts).to_have_count(4)  # strengths, changes of the plan, moves of two groups
     for chart in charts.all():
         expect(chart.locator("canvas, svg").first).to_be_visible()
     expect(page.get_by_test_id("stException")).to_have_count(0)

@@ -98,11 +98,13 @@ class Clinic:
         """Take the first person off the list; who that is."""
         page, gone = self.page, self.list().listed[0]
         page.get_by_text("Change this list").click()
+        change = page.get_by_role("button", name="Change the list")
         pick(page, "Take off", gone.label)
+        expect(change).to_be_enabled()
         page.keyboard.press("Escape")
         page.get_by_label("Why, in a few words").fill("im Urlaub")
         page.keyboard.press("Tab")
-        page.get_by_role("button", name="Change the list").click()
+        change.click()
         expect(page.get_by_text("The list is changed:")).to_be_visible()
         return gone.id
 

@@ -13,7 +13,7 @@ ANN = {"email": "Ann@Clinic.example", "groups": ["sleep", "nurses"], "age": 40}
 
 
 def roles(store: Store, token: str | None, study: str) -> set[str]:
-    """The roles in a study of whoever has this session."""
+    """The roles in a study of the person with this session."""
     actor = access.session_actor(store, token or "", HOST)
     return set() if actor is None else set(actor.roles_in(study))
 

@@ -79,8 +79,8 @@ def effect_text(known: KnownEffect, state: str, words: Words, name: str = "") ->
     """
     is_best, state = state == words.best, name or state
     if not known.seen_with_help and not known.seen_without:
-        nobody = _('Nobody in "{state}" has been seen with or without help yet.')
-        return nobody.format(state=state)
+        unknown = _('What help does in "{state}" is not known yet.')
+        return unknown.format(state=state)
     text = _('{people} in "{state}" were better off {the_next_week} {shares}.')
     if is_best:
         text = _('{people} in "{state}" were still there {the_next_week} {shares}.')

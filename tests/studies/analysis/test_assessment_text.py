@@ -250,7 +250,7 @@ def test_too_few_random_places_are_not_compared():
 
 
 def test_advice_says_how_many_places_more_answers_would_change():
-    """Whether to go on asking is said beside the reliability, and nowhere else."""
+    """Only the text beside the reliability says whether to go on asking."""
     none = "40 more answers would change almost none of the 1 place not chosen at random."
     assert assessment_text.advice(PROVEN)[-1] == none
     some = assessment_text.advice(replace(PROVEN, places_changed=1.2, places=PROVEN.places[:1]))

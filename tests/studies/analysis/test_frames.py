@@ -27,7 +27,7 @@ def test_the_epoch_list_has_the_arms_of_the_plan_with_reasons(store: Store) -> N
     assert sorted(one.arm for one in helped) == arms
     for one in helped:
         assert one.state == states[one.arm]
-        assert one.seen == f'Nobody in "{one.state}" has been seen with or without help yet.'
+        assert one.seen == f'What help does in "{one.state}" is not known yet.'
     urgency = [(one.index, one.advantage) for one in helped]
     assert urgency == sorted(urgency, reverse=True)
 

@@ -24,7 +24,7 @@ def test_everybody_has_a_place_in_line_that_agrees_with_the_list(sqlite_store: S
         listed = arm in {one.id for one in week.listed}
         assert one.where.startswith("On the list" if listed else "Not on the list")
         assert "%" not in " ".join([one.where, *one.because, *one.change])  # nobody was seen yet
-        assert "has been seen with or without help yet." in " ".join(one.because)
+        assert "is not known yet." in " ".join(one.because)
         assert "Your team has not compared them in this state yet." in one.because
         assert len(one.change) == 3  # two other states, and what else changes a place
 

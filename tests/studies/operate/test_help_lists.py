@@ -47,7 +47,7 @@ SHARES = (
             'better off the next week 1 of 1 time without help (100 %). Nobody in "Low" has been '
             "seen with help yet.",
         ),
-        (dict.fromkeys(SEEN, 0), 'Nobody in "Low" has been seen with or without help yet.'),
+        (dict.fromkeys(SEEN, 0), 'What help does in "Low" is not known yet.'),
         ({"by_lot": True}, "Chosen at random among people off the list"),
     ],
 )

@@ -31,7 +31,7 @@ COVERED = {
     "participant",
     "photos": "arm content",
 }
-QUEUE = {  # what is asked next, and pace; a change harms nobody's answer
+QUEUE = {  # what is asked next, and pace; a change harms no answer
     "studies": "asked given planner planner_until planner_step",
     "annotators": "practised repeats last link participant code",
     "duels": "id ratings given held free",

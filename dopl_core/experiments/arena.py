@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from dopl_core import environments
 from dopl_core.experiments import figures, sweep
 from dopl_core.experiments.runs import Run
-from dopl_core.experiments.worlds import WORLDS
+from dopl_core.experiments.worlds import WORLDS, is_drawn
 
 # What a learner is given before its first plan.
 STARTS: dict[str, dict[str, int]] = {
@@ -69,7 +69,7 @@ def play(
 
 
 def _own_world(run: Run) -> Run:
-    return replace(run, environment_seed=run.seed) if run.environment in WORLDS else run
+    return replace(run, environment_seed=run.seed) if is_drawn(run.environment) else run
 
 
 def table(played: pd.DataFrame) -> pd.DataFrame:

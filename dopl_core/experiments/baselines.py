@@ -1,4 +1,4 @@
-"""What DOPL is compared with: the oracle, chance, the worst states first, and MLE with the LP.
+"""What DOPL is compared with: the oracle, chance, simple rules, pooled moves, and MLE with the LP.
 
 The other two baselines of the paper's section 6, which learn Whittle indices, are in whittle.py.
 """
@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dopl_core.learning.bandit import Bandit, FloatArray, Pays
+from dopl_core.learning.bandit import ACT, WAIT, Bandit, FloatArray, Pays
 from dopl_core.learning.estimates import Estimates
 from dopl_core.learning.learner import Learner
 from dopl_core.learning.planning import Engine, Plan, plan
@@ -58,6 +58,72 @@ class WorstFirst(Learner):
 
     def make_plan(self) -> Plan:
         return index_plan(np.tile(-np.arange(self.n_states, dtype=float), (self.n_arms, 1)))
+
+
+class MiddleFirst(Learner):
+    """The states nearest the middle first, of two as near the worse, ties broken at random.
+
+    States go from worst to best. It learns nothing.
+    """
+
+    def make_plan(self) -> Plan:
+        S = self.n_states
+        states = np.arange(S)
+        urgency = -np.abs(2 * states - (S - 1)) - states / S
+        return index_plan(np.tile(urgency, (self.n_arms, 1)))
+
+
+class Pooled(Learner):
+    """One table of moves for all arms, and the ELP of one arm with evenly rising values.
+
+    States go from worst to best. It uses no answers. Each row starts from `PRIOR` moves: without
+    help half of them stay, the others go anywhere; with help they go as the estimate without help
+    says, so that help does nothing until moves say otherwise.
+    """
+
+    PRIOR = 10
+
+    def __init__(
+        self,
+        n_arms: int,
+        n_states: int,
+        budget: int,
+        *,
+        engine: Engine = "lagrangian",
+        pays: Pays = "all",
+        **flow: Any,
+    ) -> None:
+        super().__init__(n_arms, n_states, budget, **flow)
+        self.engine, self.pays = engine, pays
+        self.rows = self._estimate()
+
+    def make_plan(self) -> Plan:
+        self.rows = self._estimate()
+        P, values = self.rows[None], np.linspace(0, 1, self.n_states)[None]
+        share = self.budget / self.present.sum()
+        one = plan(values, P, P, share, engine=self.engine, pays=self.pays)
+        return index_plan(one.advantage.repeat(self.n_arms, axis=0))
+
+    def _estimate(self) -> FloatArray:
+        """The rows [S, A, S'] that all arms share."""
+        S, seen = self.n_states, self.visits.sum(axis=0)
+        wait = _shares(seen[:, WAIT] + self.PRIOR * (np.eye(S) / 2 + 1 / (2 * S)))
+        act = _shares(seen[:, ACT] + self.PRIOR * wait)
+        return np.stack([wait, act], axis=1)
+
+    def estimates(self) -> Estimates:
+        return Estimates(transitions=np.broadcast_to(self.rows, self.visits.shape))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return super().state() | {"rows": self.rows}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        super().restore(state)
+        self.rows = state["rows"]
+
+
+def _shares(moves: FloatArray) -> FloatArray:
+    return np.asarray(moves / moves.sum(axis=-1, keepdims=True))
 
 
 class MleLp(FixedArms):

@@ -12,7 +12,14 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from dopl_core.experiments.baselines import MleLp, Oracle, Random, WorstFirst
+from dopl_core.experiments.baselines import (
+    MiddleFirst,
+    MleLp,
+    Oracle,
+    Pooled,
+    Random,
+    WorstFirst,
+)
 from dopl_core.experiments.known_rewards import Thompson, UcWhittle, WhittleOracle
 from dopl_core.experiments.whittle import MleQwic, MleWibql
 from dopl_core.learning.bandit import Bandit
@@ -87,6 +94,12 @@ LEARNERS = {
     "mle_qwic": Kind("MLE + QWIC", {"none": ("MLE_QWIC", "#56b4e9")}, _paid(MleQwic), ("memory",)),
     "worst_first": Kind(
         "Worst states first", {"none": ("Worst first", "#999999")}, _sized(WorstFirst)
+    ),
+    "middle_first": Kind(
+        "Middle states first", {"none": ("Middle first", "#666633")}, _sized(MiddleFirst)
+    ),
+    "pooled": Kind(
+        "Moves of all people pooled", {"none": ("Pooled", "#44aa99")}, _paid(Pooled), ("engine",)
     ),
     "random": Kind("Random help", {"none": ("Random", "#d55e00")}, _sized(Random)),
     "whittle_oracle": Kind(

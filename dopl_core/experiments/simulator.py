@@ -56,13 +56,15 @@ class References:
     The oracle is the LP index policy with the true model and the paper's tie rule: ties between
     indices are broken at random, without the advantage. Both policies are fixed, so they need no
     duels and no counts, and are played together. `states` [2, N] are their present states.
+    bandit: of the world; where it remembers help, the oracle is told the states without it
     """
 
     def __init__(self, bandit: Bandit, oracle: Plan, states: IntArray) -> None:
         N, S = bandit.n_arms, bandit.n_states
         self.states = np.broadcast_to(states, (2, N))
         self._bandit = bandit
-        self._priority = np.concatenate([rank(oracle.index).ravel(), np.zeros(N * S)])
+        told = np.tile(rank(oracle.index), (1, S // oracle.index.shape[1]))
+        self._priority = np.concatenate([told.ravel(), np.zeros(N * S)])
         self._rewards = bandit.rewards.ravel()
         self._codes = np.arange(N) * S
         self._policies = np.arange(2)[:, None] * (N * S)

@@ -112,7 +112,7 @@ def advance(run: Run, truth: Truth, saved: State, seconds: float) -> tuple[list[
     world = run.make_world(truth.bandit)
     if not saved:
         prepare(learner, world, run.history_epochs, run.sitting)
-    references = References(truth.bandit, truth.oracle, world.states)
+    references = References(world.bandit, truth.oracle, world.states)
     cumulative = 0.0
     if saved:
         learner.restore(saved)

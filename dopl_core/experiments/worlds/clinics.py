@@ -1,136 +1,20 @@
-"""Worlds that nobody here tuned a learner to, each drawn anew from a seed.
-
-liang, liang_400
-                columns act gradually, and seasons: after Liang et al., "A Bayesian Approach to
-                Online Learning for Contextual Restless Bandits" (AAAI 2025), sec. 5.2; 100 people
-                and help for 20, or 400 and help for 10
-idle_rise, idle_fall, idle_wave
-                a clinic of 20, as CPAP without help, where help does nothing and a season moves
-                people: a rise to the best state, a fall to the worst, a wave between both
-idle_own_rise, idle_own_fall, idle_own_wave
-                the same, but everybody moves in their own way
-late_reports, misread_reports
-                CPAP, where reports come a week late, or one in ten names another state
-three_groups    30 people in three groups of unequal need and response, for questions of fairness
-"""
+"""Clinics and programmes: worlds after Liang et al., seasons, wrong reports, and three groups."""
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from dopl_core import environments
-from dopl_core.learning.bandit import UNKNOWN, Bandit, FloatArray, IntArray
+from dopl_core.experiments.worlds.drawn import Drawn
+from dopl_core.learning.bandit import Bandit, FloatArray
 from dopl_core.learning.columns import Column, Columns, category, standardised
-from dopl_core.learning.streams import Stream
-from dopl_core.world import SimulatedWorld
 
 WEEKS = 50  # of a world after Liang et al.; its last week lasts for ever
 SEASON = 26  # weeks of a clinic
 OWN_WAY = 30  # moves of its own that an arm needs to outweigh its kind, where it has its own way
-
-
-class Drawn(NamedTuple):
-    """A bandit, its transitions in each week [T, N, S, A, S'] if they change, and its reports.
-
-    The bandit has their average, which its oracle plans with.
-    late, misread: as for ReportedWorld
-    """
-
-    bandit: Bandit
-    weeks: FloatArray | None = None
-    late: bool = False
-    misread: float = 0.0
-
-
-class WeeklyWorld(SimulatedWorld):
-    """A world that moves by the transitions of each week; after the last, by those of the last."""
-
-    def __init__(self, bandit: Bandit, seed: int, *, weeks: FloatArray, **more: Any) -> None:
-        super().__init__(bandit, seed, **more)
-        self._weeks = weeks
-
-    def next_chances(self, states: IntArray, helped: IntArray, epoch: int) -> FloatArray:
-        week = (self.episode - 1) * len(self.moves) + epoch
-        if self.episode == 0:  # the past, before the first week
-            week = 0
-        now = self._weeks[min(week, len(self._weeks) - 1)]
-        chances: FloatArray = now[self._arms, states, helped]
-        return chances
-
-
-class ReportedWorld(SimulatedWorld):
-    """A world whose reports are late or misread. The oracle and random help know the true states.
-
-    late: help is chosen by the states of the week before, and moves are counted a week later
-    misread: probability that a report names another state; all others are equally likely
-    """
-
-    def __init__(
-        self, bandit: Bandit, seed: int, *, late: bool = False, misread: float = 0.0, **more: Any
-    ) -> None:
-        super().__init__(bandit, seed, **more)
-        self._late, self._misread = late, misread
-        self._start_reports()
-
-    def _start_reports(self) -> None:
-        self._reports = self.states  # the roster is right
-        self._helped = np.full(self.bandit.n_arms, UNKNOWN)  # in the week of the last report
-
-    def begin(self, episode: int, horizon: int, answers: int = 0) -> None:
-        super().begin(episode, horizon, answers)
-        if self.restart:
-            self._start_reports()
-        rng, shape = self._numbers(Stream.REPORTS, episode), (horizon, self.bandit.n_arms)
-        other = rng.integers(1, self.bandit.n_states, size=shape)
-        self._slips = np.where(rng.random(shape) < self._misread, other, 0)
-
-    @property
-    def reported(self) -> IntArray:
-        return self._reports
-
-    def report(self, arms: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        slips, before = self._slips[self.epoch], self._reports
-        states, helped, then = super().report(arms)
-        if self._late:
-            then = states
-            self._helped, helped = helped, self._helped
-            if helped[0] == UNKNOWN:  # nobody has reported yet
-                return before, self._helped, helped
-        self._reports = (then + slips) % self.bandit.n_states
-        return before, helped, self._reports
-
-    def state(self) -> IntArray:
-        return np.stack([self.states, self._reports, self._helped])
-
-    def restore(self, state: IntArray) -> None:
-        self.states, self._reports, self._helped = state
-
-
-def load(name: str, seed: int) -> Bandit:
-    """The bandit of a drawn world, of a named environment or of a TOML file."""
-    return draw(name, seed).bandit if name in WORLDS else environments.load(name, seed)
-
-
-def world_of(
-    name: str, environment_seed: int, bandit: Bandit, seed: int, **more: Any
-) -> SimulatedWorld:
-    """The world that a learner plays in."""
-    drawn = draw(name, environment_seed) if name in WORLDS else Drawn(bandit)
-    if drawn.weeks is not None:
-        return WeeklyWorld(bandit, seed, weeks=drawn.weeks, **more)
-    if drawn.late or drawn.misread:
-        return ReportedWorld(bandit, seed, late=drawn.late, misread=drawn.misread, **more)
-    return SimulatedWorld(bandit, seed, **more)
-
-
-@cache
-def draw(name: str, seed: int) -> Drawn:
-    """One of WORLDS, drawn from a seed."""
-    return WORLDS[name](seed)
 
 
 def liang(name: str, n_arms: int, budget: int) -> Callable[[int], Drawn]:
@@ -232,7 +116,7 @@ def three_groups(seed: int) -> Drawn:
     return Drawn(Bandit(rows, rewards, 6, name="three_groups", episodes=WEEKS, **settings))
 
 
-WORLDS: dict[str, Callable[[int], Drawn]] = {
+CLINICS: dict[str, Callable[[int], Drawn]] = {
     "liang": liang("liang", 100, 20),
     "liang_400": liang("liang_400", 400, 10),
     **{f"idle_{kind}": idle(kind) for kind in ("rise", "fall", "wave")},

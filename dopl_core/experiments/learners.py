@@ -96,10 +96,10 @@ LEARNERS = {
         "Worst states first", {"none": ("Worst first", "#999999")}, _sized(WorstFirst)
     ),
     "middle_first": Kind(
-        "Middle states first", {"none": ("Middle first", "#666633")}, _sized(MiddleFirst)
+        "Middle states first", {"none": ("Middle first", "#cc6677")}, _sized(MiddleFirst)
     ),
     "pooled": Kind(
-        "Moves of all people pooled", {"none": ("Pooled", "#44aa99")}, _paid(Pooled), ("engine",)
+        "Moves of all people pooled", {"none": ("Pooled", "#ddcc77")}, _paid(Pooled), ("engine",)
     ),
     "random": Kind("Random help", {"none": ("Random", "#d55e00")}, _sized(Random)),
     "whittle_oracle": Kind(

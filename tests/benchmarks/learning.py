@@ -12,8 +12,13 @@ second has no luck of the moves in it, but counts a loss in the week of its caus
 with a start, states ordered, with the kind of patient among five columns of noise, with the noise
 alone, and without columns. Covariates: worlds after Liang et al. (_worlds.py).
 
+Worlds: the paper's, drawn ones and those made of trials (DOPL_TRIALS), from nothing and with a start,
+states ordered, T = 0.4. A cell is the share of the best list's advantage by the true transitions
+(dopl_core/experiments/advantage.py), a ratio of sums over weeks and seeds with its jackknife error.
+DOPL_WORLDS and DOPL_LEARNERS pick some by their first letters, separated by commas.
+
 All on the same luck. A cell is the mean over seeds and its standard error. DOPL_SEEDS sets how many
-(12), DOPL_TABLES which tables (worst_first columns covariates weeks sure cost).
+(12), DOPL_TABLES which tables (worst_first columns covariates worlds weeks sure cost).
 """
 
 import os
@@ -29,6 +34,7 @@ from dopl_core import environments
 from dopl_core.experiments import metrics
 from dopl_core.experiments.runs import Run
 from dopl_core.experiments.simulator import References, play_episode, prepare
+from dopl_core.experiments.worlds import rising
 from dopl_core.learning import preferences
 from dopl_core.learning.bandit import Bandit
 from dopl_core.learning.columns import Columns, category
@@ -37,6 +43,7 @@ from dopl_core.learning.transitions import dynamics
 from dopl_core.world import SimulatedWorld
 
 sys.path.append(str(Path(__file__).parent))  # `dopl bench` loads this file by its path
+from _shares import print_shares
 from _worlds import noise
 from _worlds import play as covariates_played
 
@@ -53,7 +60,7 @@ WAYS = {
     "start, ordered": START | {"ordered": True},
 }
 RISING = ("app_marketing", "cpap")  # environments whose states are listed from worst to best
-ALL_TABLES = "worst_first columns covariates weeks sure cost"
+ALL_TABLES = "worst_first columns covariates worlds weeks sure cost"
 EARLY = ((0, 5), (5, 10), (10, 25), (25, 50))
 WITH_START = ((0, 10), (10, 25), (25, 50))
 COLUMNS = {"no columns": (), "kind and noise": ("kind", "noise"), "noise only": ("noise",)}
@@ -81,6 +88,8 @@ def main() -> None:
         _print_columns(seeds)
     if "covariates" in tables:
         _print_covariates(seeds)
+    if "worlds" in tables:
+        print_shares(seeds)
     if "weeks" in tables:
         _print(_by_weeks(), WEEKS, seeds, "by weeks, a plan every epoch")
     if "sure" in tables:
@@ -178,17 +187,10 @@ def _shown(scores: NDArray[np.float64]) -> str:
 # --- against worst first, with columns, and in worlds after Liang et al.
 
 
-def _turned(name: str) -> Bandit:
-    """An environment with its states from worst to best; ARMMAN's file lists the best first."""
-    bandit = environments.load(name)
-    if name in RISING:
-        return bandit
-    return Bandit(bandit.transitions[:, ::-1, :, ::-1], bandit.rewards[:, ::-1], bandit.budget)
-
-
 def _from_nothing(name: str, learner: str, seed: int) -> NDArray[np.float64]:
     own = {"temperature": 0.4, "ordered": True, "design": "informative"}
-    run, bandit = Run(name, learner, seed, 50, 1, **own), _turned(name)  # type: ignore[arg-type]
+    run = Run(name, learner, seed, 50, 1, **own)  # type: ignore[arg-type]
+    bandit = rising(environments.load(name))
     return _played(run, bandit, run.make_learner(bandit))
 
 

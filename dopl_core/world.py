@@ -38,7 +38,7 @@ class SimulatedWorld:
         The present ones; epochs count from 0 in each episode.
 
     Override `next_chances` for moves that depend on time, `win_chances` for other answers, and
-    `reported` and `report` for reports that are late or wrong (experiments/worlds.py).
+    `reported` and `report` for reports that are late or wrong (experiments/worlds/drawn.py).
 
     Examples
     --------

@@ -19,6 +19,8 @@ import yaml
 
 from dopl_core import cli, studies
 from dopl_core.experiments.learners import LEARNERS
+from dopl_core.experiments.worlds import WORLDS
+from dopl_core.experiments.worlds.trials import PREFIX
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -187,6 +189,13 @@ def test_the_owners_guide_explains_every_setting_that_can_change() -> None:
 def test_the_researchers_guide_names_every_learner() -> None:
     named = _SPAN.findall(read(ROOT / "data" / "guides" / "researcher.md"))
     assert LEARNERS.keys() <= set(named)
+
+
+def test_the_researchers_guide_names_every_drawn_world() -> None:
+    section = read(ROOT / "data" / "guides" / "researcher.md").partition("| world | meaning |")[2]
+    named = set(_SPAN.findall(section.partition("\n\n")[0]))
+    assert WORLDS.keys() <= named
+    assert f"{PREFIX}NAME" in named
 
 
 @pytest.mark.parametrize("name", ["owner", "coordinator"])

@@ -7,7 +7,7 @@ truly in. Luck of the moves plays no part, and no list of B can exceed the best 
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -74,7 +74,7 @@ def play_shares(
     return Weeks(*np.array(rows).T)
 
 
-@cache
+@lru_cache(maxsize=64)
 def gains_of(name: str, seed: int) -> Callable[[SimulatedWorld], FloatArray]:
     """A function that gives the true advantages [N] of everybody's present state in a world."""
     drawn = worlds.draw(name, seed) if worlds.is_drawn(name) else None

@@ -22,7 +22,8 @@ def print_shares(seeds: int) -> None:
     learners = _some("DOPL_LEARNERS", ["dopl", *RIVALS])
     print(f"worlds, states ordered, T = 0.4: {seeds} seeds; 1 is the best list, 0 a random one")
     heads = "".join(f"{learner:>14}" for learner in learners)
-    print(f"{'world':20} {'start':13}{'weeks':>6}{heads}   dopl less the best rival", flush=True)
+    heads += "   dopl less the best rival" if "dopl" in learners else ""
+    print(f"{'world':20} {'start':13}{'weeks':>6}{heads}", flush=True)
     for name in _some("DOPL_WORLDS", _worlds()):
         for way in WAYS:
             plays = [(learner, seed) for learner in learners for seed in range(seeds)]

@@ -12,9 +12,10 @@ second has no luck of the moves in it, but counts a loss in the week of its caus
 with a start, states ordered, with the kind of patient among five columns of noise, with the noise
 alone, and without columns. Covariates: worlds after Liang et al. (_worlds.py).
 
-Worlds: the paper's, drawn ones and those made of trials (DOPL_TRIALS), from nothing and with a start,
-states ordered, T = 0.4. A cell is the share of the best list's advantage by the true transitions
-(dopl_core/experiments/advantage.py), a ratio of sums over weeks and seeds with its jackknife error.
+Worlds: the paper's, drawn ones and those made of trials (DOPL_TRIALS), from nothing and with a
+start, states ordered, T = 0.4. A cell is the share of the best list's advantage by the true
+transitions (experiments/advantage.py): a ratio of sums over weeks and seeds, with the jackknife's
+error. Where help does nothing there is no such share, so these worlds are left out.
 DOPL_WORLDS and DOPL_LEARNERS pick some by their first letters, separated by commas.
 
 All on the same luck. A cell is the mean over seeds and its standard error. DOPL_SEEDS sets how many

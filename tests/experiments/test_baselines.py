@@ -2,12 +2,22 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dopl_core.experiments.baselines import MleLp, Oracle, Random, RewardFit, WorstFirst, mle
+from dopl_core.experiments.baselines import (
+    MiddleFirst,
+    MleLp,
+    Oracle,
+    Pooled,
+    Random,
+    RewardFit,
+    WorstFirst,
+    mle,
+)
 from dopl_core.experiments.simulator import play
 from dopl_core.experiments.whittle import MleQwic, MleWibql
 from dopl_core.learning.bandit import Bandit
 from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.learner import Learner
+from dopl_core.learning.planning import plan
 from dopl_core.world import SimulatedWorld
 
 HELPFUL = np.array([[[0.9, 0.1], [0.1, 0.9]]] * 2)  # [S, A, S']: acting leads to the good state
@@ -66,6 +76,72 @@ def test_worst_first_helps_the_worst_states_and_breaks_ties_at_random() -> None:
     assert (chosen == 1).any(axis=1).all()
     assert not (chosen == 0).any()
     assert all((chosen == arm).any() for arm in (2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    ("states", "order"), [(3, [1, 0, 2]), (4, [1, 2, 0, 3]), (5, [2, 1, 3, 0, 4])]
+)
+def test_middle_first_helps_the_nearest_to_the_middle_and_of_two_the_worse(
+    states: int, order: list[int]
+) -> None:
+    learner = MiddleFirst(6, states, 2, horizon=50)
+    learner.replan()
+    assert learner.priority[0].argsort()[::-1].tolist() == order
+    assert (learner.priority == learner.priority[0]).all()
+    alike = np.array([learner.activate(np.zeros(6, dtype=int), epoch) for epoch in range(50)])
+    assert len(np.unique(alike)) == 6  # ties are broken at random
+
+
+def one_way(state: int, helped: int, then: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same move of three people."""
+    return np.full(3, state), np.full(3, helped), np.full(3, then)
+
+
+def test_pooled_moves_start_from_staying_and_help_that_does_nothing() -> None:
+    learner = Pooled(3, 4, 1, horizon=1)
+    learner.replan()
+    assert learner.rows[1, 0] == pytest.approx([1 / 8, 5 / 8, 1 / 8, 1 / 8])
+    assert np.allclose(learner.rows[:, 0], learner.rows[:, 1])
+    assert (learner.priority == 0).all()  # all tied: the first list is random
+
+
+def test_pooled_moves_are_counted_over_all_people_with_ten_moves_of_prior() -> None:
+    learner = Pooled(3, 2, 1, horizon=1)
+    for _ in range(10):
+        learner.count_moves(*one_way(0, 0, 0))
+        learner.count_moves(*one_way(0, 1, 1))
+    learner.replan()
+    stays = (30 + 7.5) / 40
+    assert learner.rows[0, 0] == pytest.approx([stays, 1 - stays])
+    assert learner.rows[0, 1, 0] == pytest.approx(10 * stays / 40)  # the prior is without help
+    assert np.allclose(learner.rows[1, 0], learner.rows[1, 1])
+    assert learner.priority[0, 0] > learner.priority[0, 1]
+    assert (learner.priority == learner.priority[0]).all()
+
+
+def test_pooled_plans_as_the_lp_of_all_people_with_the_same_rows() -> None:
+    learner = Pooled(12, 3, 5, horizon=1)
+    rng = np.random.default_rng(2)
+    for _ in range(30):
+        states, helped, then = rng.integers([[3], [2], [3]], size=(3, 12))
+        learner.count_moves(states, helped, np.maximum(then, helped))
+    learner.replan()
+    P, values = np.tile(learner.rows, (12, 1, 1, 1)), np.tile([0, 0.5, 1], (12, 1))
+    best = plan(values, P, P, 5, engine="cbc")
+    assert learner.plan is not None
+    assert learner.plan.advantage == pytest.approx(best.advantage, abs=1e-6)
+    found = learner.estimates().transitions
+    assert found is not None
+    assert np.array_equal(found, P)
+
+
+def test_pooled_moves_ignore_answers() -> None:
+    learners = [Pooled(3, 2, 1, horizon=1) for _ in range(2)]
+    learners[1].count_duels([[0, 0, 1, 1], [1, 0, 2, 1]], [1, 1])
+    for learner in learners:
+        learner.count_moves(*one_way(0, 1, 1))
+        learner.replan()
+    assert np.array_equal(*(learner.priority for learner in learners))
 
 
 def duels(rewards: np.ndarray, count: int, seed: int) -> np.ndarray:

@@ -10,7 +10,7 @@ data/guides/researcher.md says what each world is.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from dopl_core import environments
@@ -72,7 +72,7 @@ def draw(name: str, seed: int) -> Drawn:
     return _drawn(name, seed) if name in WORLDS else trial(name, seed)
 
 
-@cache
+@lru_cache(maxsize=64)
 def _drawn(name: str, seed: int) -> Drawn:
     return WORLDS[name](seed)
 

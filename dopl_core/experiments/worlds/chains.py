@@ -63,7 +63,7 @@ def draw_people(rng: np.random.Generator, n_arms: int, n_states: int) -> People:
     return People(rise, fall)
 
 
-def help_them(people: People, effect: Effect, rng: np.random.Generator) -> People:
+def with_help(people: People, effect: Effect, rng: np.random.Generator) -> People:
     """The same people with help, which works in each to another degree.
 
     "keeping" makes falls rarer by a third to a half; the others change chances by 0.1 to 0.3.
@@ -77,7 +77,7 @@ def help_them(people: People, effect: Effect, rng: np.random.Generator) -> Peopl
     return People(rise, (people.fall - size).clip(min=0))
 
 
-class Draw(NamedTuple):
+class Chain(NamedTuple):
     """A chain: its moves [N, S, A, S'], values [N, S] and budget, and the numbers to go on with."""
 
     moves: FloatArray
@@ -86,14 +86,14 @@ class Draw(NamedTuple):
     rng: np.random.Generator
 
     def bandit(self, name: str, moves: FloatArray | None = None) -> Bandit:
-        """The bandit of this draw, or with other moves."""
+        """The bandit of this chain, or with other moves."""
         settings: dict[str, Any] = {"name": name, "episodes": WEEKS, "horizon": 1}
         return Bandit(self.moves if moves is None else moves, self.values, self.budget, **settings)
 
 
 def draw_chain(
     name: str, seed: int, effects: Sequence[Effect] = EFFECTS, *, size: float = 1.0, most: int = 6
-) -> Draw:
+) -> Chain:
     """One of `effects` in people drawn anew, at a share `size` of its full size.
 
     most: states at most
@@ -102,26 +102,26 @@ def draw_chain(
     S, N = int(rng.integers(3, most + 1)), int(rng.integers(30, 101))
     budget = round(N * rng.uniform(1 / 10, 1 / 3))
     people = draw_people(rng, N, S)
-    helped = help_them(people, effects[int(rng.integers(len(effects)))], rng)
+    helped = with_help(people, effects[int(rng.integers(len(effects)))], rng)
     wait, act = people.rows(), helped.rows()
     moves = np.stack([wait, wait + size * (act - wait)], axis=2)
-    return Draw(moves, np.tile(np.linspace(0, 1, S), (N, 1)), budget, rng)
+    return Chain(moves, np.tile(np.linspace(0, 1, S), (N, 1)), budget, rng)
 
 
 # --- worlds
 
 
-def chain(
+def plain(
     name: str, *effects: Effect, size: float = 1.0, values_differ: bool = False
 ) -> Callable[[int], Drawn]:
     """Chains where help has one of `effects`; values may differ by a factor of 0.1 to 1."""
 
     def drawn(seed: int) -> Drawn:
-        draw = draw_chain(name, seed, effects or EFFECTS, size=size)
+        chain = draw_chain(name, seed, effects or EFFECTS, size=size)
         if values_differ:
-            factor = draw.rng.uniform(0.1, 1, (len(draw.values), 1))
-            draw = draw._replace(values=draw.values * factor)
-        return Drawn(draw.bandit(name))
+            factor = chain.rng.uniform(0.1, 1, (len(chain.values), 1))
+            chain = chain._replace(values=chain.values * factor)
+        return Drawn(chain.bandit(name))
 
     return drawn
 
@@ -130,9 +130,9 @@ def late(name: str) -> Callable[[int], Drawn]:
     """Help that works in the week after, and not in its own. The bandit has it at once."""
 
     def drawn(seed: int) -> Drawn:
-        draw = draw_chain(name, seed)
-        rows = draw.moves.swapaxes(1, 2)[:, :, :, None]  # by help in the week before
-        bandit = draw.bandit(name)
+        chain = draw_chain(name, seed)
+        rows = chain.moves.swapaxes(1, 2)[:, :, :, None]  # by help in the week before
+        bandit = chain.bandit(name)
         return Drawn(bandit, hidden=remembering(bandit, rows.repeat(2, axis=3)))
 
     return drawn
@@ -146,12 +146,12 @@ def wearing(name: str) -> Callable[[int], Drawn]:
     """
 
     def drawn(seed: int) -> Drawn:
-        draw = draw_chain(name, seed, most=4)
-        wait, act = draw.moves[:, None, :, WAIT], draw.moves[:, None, :, ACT]
+        chain = draw_chain(name, seed, most=4)
+        wait, act = chain.moves[:, None, :, WAIT], chain.moves[:, None, :, ACT]
         times = np.array([past.bit_count() for past in range(2**WEARING)])
         worn = wait + 0.5 ** times[:, None, None] * (act - wait)
         rows = np.stack([np.broadcast_to(wait, worn.shape), worn], axis=3)
-        bandit = draw.bandit(name)
+        bandit = chain.bandit(name)
         return Drawn(bandit, hidden=remembering(bandit, rows))
 
     return drawn
@@ -165,15 +165,15 @@ def wave(name: str) -> Callable[[int], Drawn]:
     """
 
     def drawn(seed: int) -> Drawn:
-        draw = draw_chain(name, seed)
-        S = draw.values.shape[1]
+        chain = draw_chain(name, seed)
+        S = chain.values.shape[1]
         sine = np.sin(2 * np.pi * np.arange(1, PERIOD + 1) / PERIOD)
         ups = np.eye(S)[np.minimum(np.arange(S) + 1, S - 1)]
         downs = np.eye(S)[np.maximum(np.arange(S) - 1, 0)]
         goal = np.where((sine >= 0)[:, None, None], ups, downs)[:, None, :, None]
         share = 0.4 * np.abs(sine).reshape(-1, 1, 1, 1, 1)
-        weeks = (1 - share) * draw.moves + share * goal
-        bandit = draw.bandit(name, weeks.mean(axis=0))
+        weeks = (1 - share) * chain.moves + share * goal
+        bandit = chain.bandit(name, weeks.mean(axis=0))
         return Drawn(bandit, weeks, misread=0.1, repeats=True)
 
     return drawn
@@ -181,8 +181,8 @@ def wave(name: str) -> Callable[[int], Drawn]:
 
 def own_ways(seed: int) -> Drawn:
     """Everybody's rows are their own: drawn about those of one person, as after 20 moves."""
-    draw = draw_chain("own_ways", seed)
-    return Drawn(draw.bandit("own_ways", scattered(draw.moves[0], len(draw.values), draw.rng)))
+    chain = draw_chain("own_ways", seed)
+    return Drawn(chain.bandit("own_ways", scattered(chain.moves[0], len(chain.values), chain.rng)))
 
 
 def scattered(rows: FloatArray, n_arms: int, rng: np.random.Generator) -> FloatArray:
@@ -192,10 +192,10 @@ def scattered(rows: FloatArray, n_arms: int, rng: np.random.Generator) -> FloatA
 
 
 CHAINS: dict[str, Callable[[int], Drawn]] = {
-    **{f"chain_{effect}": chain(f"chain_{effect}", effect) for effect in EFFECTS},
-    "chain_small": chain("chain_small", size=0.1),
-    "chain_none": chain("chain_none", size=0.0),
-    "chain_values": chain("chain_values", "even", "middle", values_differ=True),
+    **{f"chain_{effect}": plain(f"chain_{effect}", effect) for effect in EFFECTS},
+    "chain_small": plain("chain_small", size=0.1),
+    "chain_none": plain("chain_none", size=0.0),
+    "chain_values": plain("chain_values", "even", "middle", values_differ=True),
     "chain_late": late("chain_late"),
     "chain_wearing": wearing("chain_wearing"),
     "chain_wave": wave("chain_wave"),

@@ -7,7 +7,6 @@ text before a bracket, with underscores: `trial:job_loss` is "job loss (workshop
 
 import csv
 import os
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ PREFIX = "trial:"
 FOLDER = "DOPL_TRIALS"
 ARMS, BUDGET = 20, 6
 SMOOTHING = 0.5  # moves added to each entry of a row
+_NUMBERS = ("helped", "state", "next_state", "people")
 
 
 def trial(name: str, seed: int) -> Drawn:
@@ -49,30 +49,38 @@ def _file(name: str) -> Path:
     file = Path(folder) / "moves.csv"
     if not folder or not file.is_file():
         trouble = f"{folder} has none" if folder else "it is not set"
-        raise ValueError(f"{name} needs a folder with moves.csv in {FOLDER}: {trouble}")
+        raise ValueError(f"{name} is read from moves.csv: set {FOLDER} to its folder ({trouble})")
     return file
 
 
-@cache
 def _tables(file: Path) -> dict[str, FloatArray]:
     """Moves [S, A, S'] of each trial at its first time, by the name of its world."""
-    moves: dict[str, list[tuple[int, int, int, float]]] = {}
+    moves: dict[str, list[tuple[int, ...]]] = {}
     first: dict[str, str] = {}
     with file.open(encoding="utf-8", newline="") as lines:
-        for number, row in enumerate(csv.DictReader(lines), start=2):
-            try:
-                name = PREFIX + row["trial"].partition(" (")[0].replace(" ", "_")
-                if first.setdefault(name, row["time"]) == row["time"]:
-                    entry = int(row["state"]), int(row["helped"]), int(row["next_state"])
-                    moves.setdefault(name, []).append((*entry, float(row["people"])))
-            except (KeyError, ValueError) as error:
-                raise ValueError(f"{file} row {number}: {error} is missing or wrong") from None
+        rows = csv.DictReader(lines)
+        for column in ("trial", "time", *_NUMBERS):
+            if column not in (rows.fieldnames or ()):
+                raise ValueError(f"{file} has no column {column}")
+        for number, row in enumerate(rows, start=2):
+            name = PREFIX + row["trial"].partition(" (")[0].replace(" ", "_")
+            if first.setdefault(name, row["time"]) == row["time"]:
+                entry = tuple(_number(row, column, f"{file} row {number}") for column in _NUMBERS)
+                moves.setdefault(name, []).append(entry)
     return {name: _table(entries) for name, entries in moves.items()}
 
 
-def _table(entries: list[tuple[int, int, int, float]]) -> FloatArray:
-    states = 1 + max(max(state, then) for state, _, then, _ in entries)
+def _number(row: dict[str, str], column: str, place: str) -> int:
+    text = row[column] or ""
+    if not text.isdecimal() or (column == "helped" and text not in ("0", "1")):
+        wanted = "0 or 1" if column == "helped" else "a whole number"
+        raise ValueError(f'{place}: {column} "{text}" is not {wanted}')
+    return int(text)
+
+
+def _table(entries: list[tuple[int, ...]]) -> FloatArray:
+    states = 1 + max(max(state, then) for _, state, then, _ in entries)
     table = np.zeros((states, 2, states))
-    for state, helped, then, people in entries:
+    for helped, state, then, people in entries:
         table[state, helped, then] += people
     return table

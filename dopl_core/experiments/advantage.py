@@ -3,7 +3,7 @@
 The advantage of helping an arm-state is the gain of acting over waiting under the best plan, by the
 true transitions: those of the week where a world changes, and those of state and past help together
 where it remembers help. The best list has the B largest advantages of the states that people are
-truly in. Luck of the moves plays no part, and no list of B can exceed the best one.
+truly in. So a list is judged by the chances of its week, and not by the luck of the moves.
 """
 
 from collections.abc import Callable, Sequence

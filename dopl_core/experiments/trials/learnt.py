@@ -12,7 +12,7 @@ from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.learner import Learner
 
 BoolArray = NDArray[np.bool_]
-SHARE = 0.25  # of the people whose state is known: places on a list
+SHARE = 0.25  # of the people who move at a step: places on a list
 FOLDS = 4  # parts of the people; each is listed by what the moves of the others show
 
 Factory = Callable[[Trial, int, int], Learner]  # (trial, budget, seed)
@@ -53,7 +53,10 @@ def lists_by_others(
 
 
 def _play(trial: Trial, unseen: BoolArray, share: float, seed: int, learner: Factory) -> Played:
-    """Play; if some people are unseen [N], their moves are not told, and only they are listed."""
+    """Play; if some people are unseen [N], their moves are not told, and only they are listed.
+
+    A list is of people whose move is recorded: without it, its value is not known.
+    """
     if not 0 < share < 1:
         raise ValueError(f"share is {share}: it must be between 0 and 1")
     T, N = trial.helped.shape
@@ -62,7 +65,7 @@ def _play(trial: Trial, unseen: BoolArray, share: float, seed: int, learner: Fac
     where = np.full((N, trial.n_states), 1 / trial.n_states)  # of absent people, who are not listed
     for step in range(T):
         states, helped = trial.states[step], trial.helped[step]
-        here = (states != UNKNOWN) & (unseen | (not unseen.any()))
+        here = trial.known[step] & (unseen | (not unseen.any()))
         if here.any():
             ours.adapt(here, _places(int(here.sum()), share))
             ours.replan()

@@ -42,9 +42,8 @@ def value_table(trial: Trial, played: Played | None = None) -> pd.DataFrame:
     else:
         listed = (play(trial) if played is None else played).listed
     outcome = kept.next_state / (trial.n_states - 1)
-    helps = {
-        name: each[kept.step, kept.person] for name, each in policies(trial.states, listed).items()
-    }
+    chances = policies(trial, listed)
+    helps = {name: each[kept.step, kept.person] for name, each in chances.items()}
     found = {name: weighted_mean(each, chance, kept, outcome) for name, each in helps.items()}
     return pd.DataFrame([_row(name, found, helps[name], kept) for name in helps])
 
@@ -55,17 +54,14 @@ def has_arms(moves: Moves) -> bool:
     return bool(of_person.max() > 1 and ((helped == 0) | (helped == of_person)).all())
 
 
-def policies(states: IntArray, listed: BoolArray) -> dict[str, FloatArray]:
-    """The chance of help [T, N] by policy; each but no help has the places of the learner's list.
-
-    states: [T+1, N];  listed: [T, N]
-    """
-    places, now = listed.sum(axis=1), states[:-1]
-    here = now != UNKNOWN
+def policies(trial: Trial, listed: BoolArray) -> dict[str, FloatArray]:
+    """The chance of help [T, N] by policy; each but no help has the places of the lists [T, N]."""
+    places, here = listed.sum(axis=1), trial.known
+    states = np.where(here, trial.states[:-1], UNKNOWN)
     equal = places / np.maximum(here.sum(axis=1), 1)
     return {
         OURS: listed.astype(float),
-        "worst first": np.stack([worst_first(*each) for each in zip(now, places, strict=True)]),
+        "worst first": np.stack([worst_first(*each) for each in zip(states, places, strict=True)]),
         "random": here * equal[:, None],
         NO_HELP: np.zeros(listed.shape),
     }

@@ -50,6 +50,11 @@ def test_visits_at_uneven_distances_are_steps_and_so_are_own_calendars() -> None
     assert own.moves.size == 2
 
 
+def test_moments_at_any_distance_can_be_read() -> None:
+    trial = history("a,0,0,1 a,1e300,1,0 a,1e-9,1,0 b,0,1,0 b,1e300,0,0 b,1e-9,0,0")
+    assert trial.states.tolist() == [[0, 1], [1, 0], [1, 0]]
+
+
 def test_a_missing_week_is_a_gap_and_no_move() -> None:
     trial = history("a,1,0,1 a,2,1,1 a,4,1,1 b,1,0,1 b,2,1,1 b,3,1,0 b,4,1,0")
     assert trial.states.tolist() == [[0, 0], [1, 1], [UNKNOWN, 1], [1, 1]]

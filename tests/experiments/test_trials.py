@@ -1,5 +1,7 @@
 """Trials: what models may see, known losses, and the value of lists."""
 
+import doctest
+
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
@@ -133,6 +135,12 @@ def test_moves_from_or_to_an_unknown_state_are_skipped() -> None:
     assert set(table[table.part == "all"].people) == {3}
     assert trial.seen_before(1).sum() == 2
     assert table.loss.notna().all()
+
+
+def test_the_example_of_the_table_runs() -> None:
+    names = dict(vars(losses))
+    [example] = doctest.DocTestFinder(recurse=False).find(losses.trial_table, globs=names)
+    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 def test_the_standard_error_lets_the_moves_of_a_person_depend() -> None:

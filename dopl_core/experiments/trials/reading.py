@@ -264,34 +264,33 @@ def _in_steps(
     """
     moments = np.array([record.moment for record in records])
     person = np.array([people[record.person] for record in records])
-    visits = np.unique(moments, return_inverse=True)[1]
-    even = np.rint((moments - moments.min()) / _usual_step(moments, person)).astype(np.int64)
     state = np.array([codes[record.state] if record.state else UNKNOWN for record in records])
     helped = np.array([record.helped for record in records])
-    best = None
-    for step in (even, visits):
-        size = int(step.max()) + 1
-        if size * len(people) > MOST_CELLS:
-            continue
-        states = np.full((size, len(people)), UNKNOWN)
-        acted = np.zeros(states.shape, dtype=np.int64)
-        states[step, person], acted[step, person] = state, helped
-        moves = int(((states[:-1] != UNKNOWN) & (states[1:] != UNKNOWN)).sum())
-        if best is None or moves > best[0]:
-            best = moves, states, acted[:-1]
-    if best is None:
+    visits = np.unique(moments, return_inverse=True)[1].astype(float)
+    even = np.rint((moments - moments.min()) / _usual_step(moments, person))
+    found: list[tuple[int, IntArray, IntArray]] = []
+    for steps in (even, visits):
+        size = steps.max() + 1
+        if size * len(people) <= MOST_CELLS:
+            step = steps.astype(np.int64)
+            states = np.full((int(size), len(people)), UNKNOWN)
+            acted = np.zeros(states.shape, dtype=np.int64)
+            states[step, person], acted[step, person] = state, helped
+            moves = int(((states[:-1] != UNKNOWN) & (states[1:] != UNKNOWN)).sum())
+            found.append((moves, states, acted[:-1]))
+    if not found:
         raise ValueError(
-            f"history.csv: {len(people)} people and {visits.max() + 1} moments exceed the limit of"
-            f" {MOST_CELLS} states: split the file"
+            f"history.csv: {len(people):,} people and {visits.max() + 1:,.0f} moments exceed the"
+            f" limit of {MOST_CELLS:,} states; split the file"
         )
-    return best[1:]
+    return max(found, key=lambda one: one[0])[1:]
 
 
 def _usual_step(moments: np.ndarray, person: IntArray) -> float:
     """The most common time between two records of a person, the shorter of two equally common."""
     order = np.lexsort((moments, person))
     gaps = np.diff(moments[order])[np.diff(person[order]) == 0].round(6)
-    steps = Counter(gaps.tolist())
+    steps = Counter(gaps[gaps > 0].tolist())
     return max(steps, key=lambda step: (steps[step], -step), default=1.0)
 
 

@@ -160,7 +160,7 @@ def trial_form() -> None:
 def trial_results(report: trials.Report) -> None:
     """Both tables of a trial."""
     st.markdown(f"**{plain(report.finding)}**")
-    st.dataframe(report.losses.round(3), hide_index=True)
+    st.dataframe(report.losses.round(3), hide_index=True, height="content")
     st.caption(
         "*loss* is the mean of −ln p(next state), one step ahead; less is better. *difference* is"
         " the learner's loss less that of the model: below 0, the learner predicts better. Standard"
@@ -173,7 +173,8 @@ def trial_results(report: trials.Report) -> None:
         st.dataframe(report.values.round(3), hide_index=True)
         st.caption(
             "*value* is the mean state after a step, from 0, the worst, to 1, the best. *gain* is"
-            " over no help, *difference* is the learner less the policy."
+            " over no help, *difference* is the learner less the policy. *places* are those on all"
+            " lists; moves that agree with the policy (*agreeing*) have a weight."
         )
         csv_button("Values (CSV)", report.values, "values.csv")
     for note in report.notes:

@@ -18,6 +18,7 @@ from dopl_core.studies.model.errors import BackupNeededError
 from dopl_core.studies.model.safe_csv import printable
 
 BENCHMARKS = ROOT / "tests" / "benchmarks"
+TAKE_A_FOLDER = ("answers", "reliability", "trials")
 
 Command = Callable[[argparse.Namespace], None]
 
@@ -154,12 +155,12 @@ def bench(args: argparse.Namespace) -> None:
 
 
 def _benchmarks(words: list[str], known: list[str]) -> list[tuple[str, list[str]]]:
-    """Benchmarks and what is given to each: `answers` and `reliability` take a folder."""
+    """Benchmarks and what is given to each: some take a folder."""
     found: list[tuple[str, list[str]]] = []
     for word in words:
         if word in known:
             found.append((word, []))
-        elif found and found[-1][0] in ("answers", "reliability") and not found[-1][1]:
+        elif found and found[-1][0] in TAKE_A_FOLDER and not found[-1][1]:
             found[-1][1].append(word)
         else:
             raise ValueError(f'benchmark "{word}" is not one of {", ".join(known)}')
@@ -209,7 +210,8 @@ def parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="benchmarks to run (default: all); answers takes a folder: answers FOLDER",
+        help="benchmarks to run (default: all); answers, reliability and trials take a folder:"
+        " answers FOLDER",
     )
     return top
 

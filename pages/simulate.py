@@ -9,6 +9,7 @@ import streamlit as st
 from dopl_core import environments
 from dopl_core.experiments import background as simulations
 from dopl_core.experiments import learners as kinds
+from dopl_core.experiments import trials
 from dopl_core.experiments.background import Settings, Simulation
 from dopl_core.learning.dopl import Confidence
 from pages.shared import charts
@@ -128,20 +129,86 @@ def curves_chart(data: pd.DataFrame, title: str) -> alt.LayerChart:
     return band + base.mark_line().encode(epochs, alt.Y("value:Q", title=title), colour)
 
 
+def trial_form() -> None:
+    """The records of a real trial, and what the file does not say."""
+    with st.form("trial"):
+        left, right = st.columns(2)
+        history = left.file_uploader(
+            "Records: id, when, state, helped (CSV)", "csv", key="trial-history"
+        )
+        roster = right.file_uploader(
+            "Columns known at the start, by id (CSV)", "csv", key="trial-roster"
+        )
+        order = st.text_input(
+            "States from worst to best, with commas",
+            placeholder="Low, Moderate, High",
+            help="States that are numbers need no order: more is better.",
+        )
+        drawn = st.checkbox("Help was drawn at random")
+        if clicked("Compare predictions", "compare-predictions", st.form_submit_button):
+            st.session_state.pop("trial_report", None)
+            with show_errors(), st.spinner("Predicting each step…", show_time=True):
+                if history is None:
+                    raise ValueError("choose a file of records first")
+                known = None if roster is None else roster.getvalue()
+                states = [word.strip() for word in order.split(",") if word.strip()]
+                st.session_state.trial_report = trials.report(
+                    history.getvalue(), known, states=states, randomised=drawn
+                )
+
+
+def trial_results(report: trials.Report) -> None:
+    """Both tables of a trial."""
+    st.markdown(f"**{plain(report.finding)}**")
+    st.dataframe(report.losses.round(3), hide_index=True, height="content")
+    st.caption(
+        "*loss* is the mean of −ln p(next state), one step ahead; less is better. *difference* is"
+        " the learner's loss less that of the model: below 0, the learner predicts better. Standard"
+        " errors (*se*) and the 95 % interval (*low* to *high*) are by person. *early* is the first"
+        " half of the moves."
+    )
+    csv_button("Losses (CSV)", report.losses, "losses.csv")
+    if report.values is not None:
+        st.markdown("**What lists for a quarter of the people would have been worth**")
+        st.dataframe(report.values.round(3), hide_index=True)
+        st.caption(
+            "*value* is the mean state after a step, from 0, the worst, to 1, the best. *gain* is"
+            " over no help, *difference* is the learner less the policy. *places* are those on all"
+            " lists; moves that agree with the policy (*agreeing*) have a weight."
+        )
+        csv_button("Values (CSV)", report.values, "values.csv")
+    for note in report.notes:
+        st.caption(plain(note))
+
+
+def real_trials() -> None:
+    """How well the learner predicts the people of a real trial."""
+    st.header("Real trials", anchor=False)
+    st.markdown(
+        "How well does the learner predict real people? Upload the records of a trial. The files"
+        " are not kept."
+    )
+    help_link("researcher", "What the files need, and how predictions are compared")
+    trial_form()
+    if "trial_report" in st.session_state:
+        trial_results(st.session_state.trial_report)
+
+
 st.title("Simulate", anchor=False)
 help_link("researcher", "How to simulate, and how to add a learner")
 start_form()
 everything = {found.id: found for found in simulations.find_all()}
-if not everything:
+compared: list[str] = []
+if everything:
+    picked = [name for name in st.session_state.get("compared", []) if name in everything]
+    st.session_state.compared = picked or list(everything)[:1]
+    compared = st.multiselect(
+        "Show and compare", list(everything), key="compared",
+        format_func=lambda name: everything[name].label,
+    )  # fmt: skip
+else:
     show_last_error()
     st.markdown("There are no simulations yet. Choose learners above and click *Start*.")
-    st.stop()
-picked = [name for name in st.session_state.get("compared", []) if name in everything]
-st.session_state.compared = picked or list(everything)[:1]
-compared = st.multiselect(
-    "Show and compare", list(everything), key="compared",
-    format_func=lambda name: everything[name].label,
-)  # fmt: skip
 running = any(everything[name].status == "running" for name in compared)
 
 
@@ -184,4 +251,6 @@ def results() -> None:
     )
 
 
-results()
+if everything:
+    results()
+real_trials()

@@ -13,6 +13,7 @@ from dopl_core.learning import columns as columns_of
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, Pays, check_choice, in_states
 from dopl_core.learning.columns import Columns
 from dopl_core.learning.counts import Counts
+from dopl_core.learning.effects import KINDS, HelpKind
 from dopl_core.learning.estimates import Estimates, Rows
 from dopl_core.learning.learner import Learner, Moves
 from dopl_core.learning.pairs import informative_pairs, pair_designs
@@ -48,6 +49,8 @@ class Dopl(Learner):
         Wanted in an epoch; those beyond B-1 are about the most informative pairs of any arms.
     ordered : bool
         Whether states are given from worst to best.
+    help_kind : {"message", "call", "visit", "treatment", "money", "other"}
+        Trials of this kind of help are what is believed of it at first (effects.py).
 
     Examples
     --------
@@ -75,16 +78,19 @@ class Dopl(Learner):
         answers: int = 0,
         ordered: bool = False,
         columns: Columns | None = None,
+        help_kind: HelpKind = "other",
         **flow: Any,
     ) -> None:
         super().__init__(n_arms, n_states, budget, **flow)
         check_choice("confidence", confidence, get_args(Confidence))
         check_choice("reference", reference, get_args(Reference))
+        check_choice("help_kind", help_kind, KINDS)
         if not 0 < epsilon < 1:
             raise ValueError(f"epsilon is {epsilon}: it must be between 0 and 1")
         self.confidence, self.engine, self.pays, self.epsilon = confidence, engine, pays, epsilon
         self.reference, self.groups = reference, groups
         self.answers, self.ordered, self.columns = answers, ordered, columns
+        self.help_kind = help_kind
         self.recent = seasons.nothing_yet(n_arms)
 
     _before: Preferences | None = None  # the strengths of the plan before

@@ -28,6 +28,7 @@ from dopl_core.learning.bandit import (
 from dopl_core.learning.beliefs import Beliefs
 from dopl_core.learning.columns import Columns
 from dopl_core.learning.counts import COUNTED, Counts, add_moves
+from dopl_core.learning.effects import KINDS, HelpKind
 from dopl_core.learning.pairs import pair_designs
 from dopl_core.learning.pairs.pair_designs import DESIGNS
 from dopl_core.learning.places.lots import exchange
@@ -84,8 +85,8 @@ class Learner(Beliefs):
         Answers wanted in an epoch, if more than B-1; places of the B that are drawn by lot.
     ledger, caps : Ledger, ndarray of shape (N,)
         Places shared out among groups; largest share of epochs with help.
-    groups, columns : tuple of str of length N, Columns
-        The kind of each arm in the owner's words, and what else is known of it.
+    groups, columns, help_kind : tuple of str of length N, Columns, str
+        The kind of each arm in the owner's words, what else is known of it; the kind of help.
     counts_episodes, weigh_annotators : bool
         Whether an own `count_moves` takes many epochs at once; whether annotators have weights.
     judged : ndarray of bool, shape (K, N)
@@ -114,6 +115,7 @@ class Learner(Beliefs):
     explores: NDArray[np.bool_] | None = None
     counts_episodes = weigh_annotators = False
     answers = by_lot = 0
+    help_kind: HelpKind = "other"
     ledger: Ledger | None = None
     caps: FloatArray | None = None
     groups: tuple[str, ...] | None = None
@@ -154,6 +156,7 @@ class Learner(Beliefs):
         *,
         answers: int | None = None,
         by_lot: int | None = None,
+        help_kind: HelpKind | None = None,
         weigh_annotators: bool | None = None,
         groups: tuple[str, ...] | None = None,
         columns: Columns | None = None,
@@ -168,27 +171,20 @@ class Learner(Beliefs):
         groups, columns: [N'] a learner may ignore them
         """
         check_places(present, self.n_arms, budget, by_lot)
-        further = answers is not None and answers >= budget
-        self._check_support(present, budget, further, weigh_annotators)
+        check_choice("help_kind", help_kind or self.help_kind, KINDS)
+        self._check_support(present, budget, (answers or 0) >= budget, weigh_annotators)
         groups = groups or self.groups
         if groups is not None and len(groups) != len(present):
             raise ValueError(f"groups: {len(groups)} given, one for each of {len(present)} arms")
         self._grow(len(present))
-        before = self.ledger and self.ledger.after(lists, self.budget)
-        self.ledger, self.caps = ledger(sharing, before), caps
-        self.present, self.budget = present.copy(), budget
-        self.groups, self.columns = groups, columns or self.columns
-        self.answers = self.answers if answers is None else answers
-        self.by_lot = self.by_lot if by_lot is None else by_lot
-        if weigh_annotators is not None:
-            self.weigh_annotators = weigh_annotators
+        self.ledger = ledger(sharing, self.ledger and self.ledger.after(lists, self.budget))
+        self.present, self.budget, self.caps = present.copy(), budget, caps
+        given: dict[str, Any] = {"answers": answers, "by_lot": by_lot, "help_kind": help_kind}
+        given |= {"groups": groups, "columns": columns, "weigh_annotators": weigh_annotators}
+        vars(self).update({name: new for name, new in given.items() if new is not None})
 
     def _check_support(
-        self,
-        present: NDArray[np.bool_],
-        budget: int,
-        further: bool | None = None,
-        weigh_annotators: bool | None = None,
+        self, present: NDArray[np.bool_], budget: int, further: bool, weigh_annotators: bool | None
     ) -> None:
         """Refuse settings that this learner cannot follow; further: more than B-1 answers."""
         if further:

@@ -187,11 +187,24 @@ def test_an_episode_begins_with_a_plan_and_ends_after_its_horizon(cpap):
         ({"ties": "coin"}, "advantage, paper"),
         ({"epsilon": 0}, "between 0 and 1"),
         ({"reference": "best"}, "fixed, most-compared"),
+        ({"help_kind": "letter"}, "message, call, visit, treatment, money, other"),
     ],
 )
 def test_an_unknown_option_is_refused_and_the_known_ones_are_named(cpap, option, reason):
     with pytest.raises(ValueError, match=reason):
         dopl(cpap, **option)
+
+
+def test_the_kind_of_help_stays_until_another_one_is_given(cpap):
+    assert dopl(cpap).help_kind == "other"
+    learner = dopl(cpap, help_kind="call")
+    learner.adapt(learner.present, 8)
+    assert learner.help_kind == "call"
+    learner.adapt(learner.present, 8, help_kind="visit")
+    assert learner.help_kind == "visit"
+    with pytest.raises(ValueError, match=r'^help_kind is "letter": it must be one of message, '):
+        learner.adapt(learner.present, 8, help_kind="letter")
+    assert learner.help_kind == "visit"
 
 
 def test_places_by_lot_go_from_listed_arms_to_present_others_and_are_reproducible():

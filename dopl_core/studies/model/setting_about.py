@@ -66,6 +66,20 @@ TRANSLATIONS = About(
     "Left of = stands the name of a setting, or a text such as a state's name.",
     lines=3,
 )
+HELP_KIND = About(
+    "list",
+    "What kind of help is it?",
+    "The learner begins with what trials of this kind of help found. Your reports soon count more.",
+    world="observed",
+    choices={
+        "message": "a message",
+        "call": "a call",
+        "visit": "a visit",
+        "treatment": "a treatment",
+        "money": "money",
+        "other": "other",
+    },
+)
 LIST_COLUMNS = About(
     "list",
     "Columns that the list shows",

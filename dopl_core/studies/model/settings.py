@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from dopl_core import environments
 from dopl_core.learning.dopl import Confidence
+from dopl_core.learning.effects import HelpKind
 from dopl_core.learning.pairs.pair_designs import DESIGNS, DesignName
 from dopl_core.studies.model import setting_about as abouts
 from dopl_core.studies.model.setting_about import About
@@ -76,6 +77,7 @@ class Settings:
             changes="in observed worlds, from the next list on",
         ),
     ]
+    help_kind: Annotated[HelpKind, abouts.HELP_KIND] = "other"
     by_lot: Annotated[
         int,
         whole(0, environments.MOST_ARMS),

@@ -59,6 +59,22 @@ def test_another_learner_runs_a_study_that_replays_to_the_bit(
     assert len(shown.listed) == 2
 
 
+def test_the_kind_of_help_reaches_the_learner_and_changes_with_the_next_plan(
+    store: Store,
+) -> None:
+    study = studies.create_study(store, clinic(horizon=1, help_kind="call"))
+    assert studies.load_learner(store, study).help_kind == "call"
+    studies.change_settings(store, study, help_kind="visit")
+    assert studies.load_learner(store, study).help_kind == "call"
+    studies.observe(store, study, studies.present_states(store, study))
+    studies.advance(store, study)
+    assert check_replay(store, study).help_kind == "visit"
+    exported = studies.export_bundle(store, study)
+    studies.delete_study(store, study)
+    studies.import_bundle(store, exported)
+    assert studies.load_learner(store, study).help_kind == "visit"
+
+
 def test_a_learner_that_cannot_follow_a_setting_refuses_the_study(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

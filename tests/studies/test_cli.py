@@ -72,6 +72,20 @@ def test_the_kind_of_help_is_chosen_when_a_study_is_made_and_later(new) -> None:
     assert "help_kind: What kind of help is it? one of message, call, visit" in help_of("settings")
 
 
+def test_places_to_find_out_are_a_number_or_the_default(new) -> None:
+    assert new()[0].find_out is None
+    config, study = new("--find-out", "1")
+    assert config.find_out == 1
+    for typed, places in (("0", 0), ("default", None)):
+        cli.main(["settings", study, f"find_out={typed}"])
+        store = studies.open_store()
+        assert studies.coming_config(store, study).find_out == places
+        store.close()
+    with pytest.raises(SystemExit, match="find_out is 2: it must be less than the budget, which"):
+        cli.main(["settings", study, "find_out=2"])
+    assert "empty: by default) (default: the learner chooses)" in help_of("new")
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

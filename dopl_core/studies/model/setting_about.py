@@ -80,6 +80,14 @@ HELP_KIND = About(
         "other": "other",
     },
 )
+FIND_OUT = About(
+    "list",
+    "Most places to find out what help does (0: none, empty: by default)",
+    "A few places can go to people in a state where nobody knows yet what help does. The list "
+    "marks them. By default, the learner chooses how many. Random places find out too, so there "
+    "are fewer of these.",
+    world="observed",
+)
 LIST_COLUMNS = About(
     "list",
     "Columns that the list shows",

@@ -21,6 +21,8 @@ from dopl_core.studies.model.setting_about import About
 from dopl_core.validation import text, whole
 from dopl_core.wording import gettext_noop
 
+Places = Annotated[int, whole(0, environments.MOST_ARMS)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -90,6 +92,7 @@ class Settings:
             world="observed",
         ),
     ] = 0
+    find_out: Annotated[Places | None, abouts.FIND_OUT] = None
     sitting: Annotated[
         int,
         whole(0, 10_000),

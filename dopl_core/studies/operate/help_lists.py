@@ -293,11 +293,11 @@ def why_listed(one: Listed, week: WeekList, words: OwnWords = str) -> str:
         return _("Chosen at random among people off the list, to measure the effect of help.")
     known, state = one.known_effect, one.last_seen
     why = _finds_out(one, week, words) if one.to_find_out else _why(one, known)
-    if known is None or state is None:
+    if known is None or state is None or (one.to_find_out and not known.seen):
         return why
     about = Words(week.noun, week.word, week.states[-1])
     seen = effect_text(known, state, about, words(state))
-    if one.badly_off and not known.seen and not one.to_find_out:
+    if one.badly_off and not known.seen:
         tied = _("The worst off come first; tie broken at random.")
         first = tied if one.equal else _("The worst off come first.")
         return f"{seen} {first}"

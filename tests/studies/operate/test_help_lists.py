@@ -63,7 +63,7 @@ SHARES = (
         (
             dict.fromkeys(SEEN, 0) | {"badly_off": True, "to_find_out": True},
             'Listed to find out what help does in "Low". The report will show how patients there '
-            'do with help. What help does in "Low" is not known yet.',
+            "do with help.",
         ),
         (
             {"to_find_out": True, "seen_with_help": 0, "better_with_help": 0},
@@ -87,6 +87,11 @@ def test_a_reason_gives_the_observed_shares_or_says_that_nobody_was_seen(
 def test_a_list_of_an_older_version_gives_no_figures() -> None:
     old = changed(ADA, **dict.fromkeys(SEEN), sure=0.99)
     assert help_lists.why_listed(old, WEEK) == "Listed by the plan."
+
+
+def test_who_is_there_to_find_out_is_not_told_that_nothing_is_known() -> None:
+    nothing = changed(ADA, **dict.fromkeys(SEEN, 0), to_find_out=True)
+    assert "is not known yet" not in help_lists.why_listed(nothing, WEEK)
 
 
 def test_a_person_taken_off_the_list_finds_nothing_out() -> None:

@@ -12,7 +12,8 @@ _PACKAGE = Path(__file__).resolve().parent
 
 IS_CHECKOUT = (_PACKAGE.parent / "streamlit_app.py").is_file()
 
-# streamlit_app.py, pages/, .streamlit/, data/environments, data/guides, data/locale, data/rosters.
+# streamlit_app.py, pages/, .streamlit/, data/effects.toml, data/environments, data/guides,
+# data/locale, data/rosters.
 ROOT = _PACKAGE.parent if IS_CHECKOUT else _PACKAGE / "app"
 
 # The guides that the Help page shows.

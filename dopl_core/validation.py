@@ -169,6 +169,10 @@ def _needed(info: Any) -> str:
             return "a list" + (f" of at most {info.max_length}" if info.max_length else "")
         case inspect.DictType():
             return "a table" + (f" of at most {info.max_length}" if info.max_length else "")
+        case inspect.UnionType():  # a value, or none
+            return " or ".join(
+                _needed(one) for one in info.types if not isinstance(one, inspect.NoneType)
+            )
         case _:
             return "a table of keys"
 

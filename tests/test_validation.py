@@ -28,6 +28,7 @@ class Team(Struct, forbid_unknown_fields=True):
     colour: Literal["red", "blue"] = "red"
     share: Annotated[float, Meta(gt=0, le=1)] = 0.5
     is_open: bool = True
+    most: Annotated[int, whole(1, 9)] | None = None
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,7 @@ class Team(Struct, forbid_unknown_fields=True):
         ({"people": [], "colour": "green"}, 'colour is "green": it must be one of blue, red'),
         ({"people": [], "share": float("nan")}, "share is nan: a number above 0 and at most 1"),
         ({"people": [], "share": 10**400}, "share is a huge number: a number above 0"),
+        ({"people": [], "most": 10}, "team: most is 10: a whole number from 1 to 9 needed"),
         ({"people": [], "is_open": 1}, "is_open is 1: true or false needed"),
     ],
 )

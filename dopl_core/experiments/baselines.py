@@ -22,9 +22,7 @@ Memory = Literal["all", "episode"]
 class FixedArms(Learner):
     """A learner whose arms and budget stay the same throughout."""
 
-    def _check_support(
-        self, present: NDArray[np.bool_], budget: int, *settings: bool | None
-    ) -> None:
+    def _check_support(self, present: NDArray[np.bool_], budget: int, *settings: Any) -> None:
         if len(present) > self.n_arms or not present.all() or budget != self.budget:
             self._cannot("change its arms or its budget")
         super()._check_support(present, budget, *settings)

@@ -83,14 +83,33 @@ class Bandit:
                 raise ValueError(f'column "{name}": {len(texts)} given, one per arm is {N}')
 
 
-def check_places(present: NDArray[np.bool_], n_arms: int, budget: int, by_lot: int | None) -> None:
-    """Places of a list go to arms that are present [N'], some of them by lot; n_arms: known."""
+def check_places(
+    present: NDArray[np.bool_], n_arms: int, budget: int, by_lot: int | None, find_out: int | None
+) -> None:
+    """Places of a list go to arms that are present [N']; n_arms: known.
+
+    by_lot, find_out: how many of them are drawn by lot, and may be there to find something out
+    """
     check_budget(budget, int(present.sum()))
     if len(present) < n_arms:
         known = f"{len(present)} arms given, but {n_arms} are known"
         raise ValueError(f"present: {known}: mark those that have left as absent")
-    if by_lot is not None and not 0 <= by_lot < budget:
-        raise ValueError(f"by_lot is {by_lot}: it must be at least 0 and below the budget")
+    for name, places in (("by_lot", by_lot), ("find_out", find_out)):
+        if places is not None and not 0 <= places < budget:
+            raise ValueError(f"{name} is {places}: it must be at least 0 and below the budget")
+
+
+def state_chances(
+    states: IntArray, n_states: int, where: FloatArray | None, present: NDArray[np.bool_]
+) -> FloatArray:
+    """The probability of each state [N, S]; where: for UNKNOWN ones, needed if somebody has one."""
+    unknown = states == UNKNOWN
+    if where is None:
+        if (unknown & present).any():
+            raise ValueError("some states are unknown: pass `where`, their probabilities")
+        where = np.zeros((len(states), n_states))
+    known = states[:, None] == np.arange(n_states)
+    return np.where(unknown[:, None], where, known.astype(np.float64))
 
 
 def check_epoch(epoch: int, episode: int, horizon: int) -> None:

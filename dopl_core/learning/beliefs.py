@@ -4,7 +4,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from dopl_core.learning.bandit import FloatArray
+from dopl_core.learning.bandit import FloatArray, IntArray
 from dopl_core.learning.estimates import Estimates
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.preferences import Preferences
@@ -65,6 +65,10 @@ class Beliefs:
     def draw_strengths(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Strengths [count, N, S] drawn from the posterior."""
         self._cannot("draw strengths from a posterior")
+
+    def informative_duels(self, states: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """The duels [count, 4] whose answers would tell the plan most now."""
+        self._cannot("say which duels tell most")
 
     def sureness(self) -> FloatArray:
         """How sure each annotator is [W], 1 is usual; empty if the learner does not estimate it."""

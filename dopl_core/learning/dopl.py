@@ -10,9 +10,18 @@ from numpy.typing import NDArray
 
 from dopl_core.learning import annotators, decisions, draws, preferences
 from dopl_core.learning import columns as columns_of
-from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, Pays, check_choice, in_states
+from dopl_core.learning.bandit import (
+    UNKNOWN,
+    FloatArray,
+    IntArray,
+    Pays,
+    check_choice,
+    check_places,
+    in_states,
+)
 from dopl_core.learning.columns import Columns
 from dopl_core.learning.counts import Counts
+from dopl_core.learning.effects import KINDS, HelpKind
 from dopl_core.learning.estimates import Estimates, Rows
 from dopl_core.learning.learner import Learner, Moves
 from dopl_core.learning.pairs import informative_pairs, pair_designs
@@ -48,6 +57,10 @@ class Dopl(Learner):
         Wanted in an epoch; those beyond B-1 are about the most informative pairs of any arms.
     ordered : bool
         Whether states are given from worst to best.
+    help_kind : {"message", "call", "visit", "treatment", "money", "other"}
+        Trials of this kind of help are what is believed of it at first (effects.py).
+    find_out : int or None
+        Most places of a list to find out what help does, less those by lot; None for the default.
 
     Examples
     --------
@@ -75,16 +88,21 @@ class Dopl(Learner):
         answers: int = 0,
         ordered: bool = False,
         columns: Columns | None = None,
+        help_kind: HelpKind = "other",
+        find_out: int | None = None,
         **flow: Any,
     ) -> None:
         super().__init__(n_arms, n_states, budget, **flow)
         check_choice("confidence", confidence, get_args(Confidence))
         check_choice("reference", reference, get_args(Reference))
+        check_choice("help_kind", help_kind, KINDS)
+        check_places(self.present, n_arms, budget, None, find_out)
         if not 0 < epsilon < 1:
             raise ValueError(f"epsilon is {epsilon}: it must be between 0 and 1")
         self.confidence, self.engine, self.pays, self.epsilon = confidence, engine, pays, epsilon
         self.reference, self.groups = reference, groups
         self.answers, self.ordered, self.columns = answers, ordered, columns
+        self.help_kind, self.find_out = help_kind, find_out
         self.recent = seasons.nothing_yet(n_arms)
 
     _before: Preferences | None = None  # the strengths of the plan before

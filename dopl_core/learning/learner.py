@@ -6,6 +6,7 @@ epoch can be rebuilt, and the state of a learner is its counts and its last plan
 """
 
 from collections.abc import Callable, Sequence
+from types import EllipsisType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -24,10 +25,12 @@ from dopl_core.learning.bandit import (
     check_places,
     check_states,
     in_states,
+    state_chances,
 )
 from dopl_core.learning.beliefs import Beliefs
 from dopl_core.learning.columns import Columns
 from dopl_core.learning.counts import COUNTED, Counts, add_moves
+from dopl_core.learning.effects import KINDS, HelpKind
 from dopl_core.learning.pairs import pair_designs
 from dopl_core.learning.pairs.pair_designs import DESIGNS
 from dopl_core.learning.places.lots import exchange
@@ -80,12 +83,13 @@ class Learner(Beliefs):
         Epochs of this episode that help B random arms; None if there are none.
     pays : {"all", "active"}
         Who earns the reward of a state.
-    answers, by_lot : int
-        Answers wanted in an epoch, if more than B-1; places of the B that are drawn by lot.
+    answers, by_lot, find_out : int
+        Answers wanted in an epoch, if more than B-1; places of the B that are drawn by lot, and
+        that may go to arms to find out what help does, less those by lot (None: by default).
     ledger, caps : Ledger, ndarray of shape (N,)
         Places shared out among groups; largest share of epochs with help.
-    groups, columns : tuple of str of length N, Columns
-        The kind of each arm in the owner's words, and what else is known of it.
+    groups, columns, help_kind : tuple of str of length N, Columns, str
+        The kind of each arm in the owner's words, what else is known of it; the kind of help.
     counts_episodes, weigh_annotators : bool
         Whether an own `count_moves` takes many epochs at once; whether annotators have weights.
     judged : ndarray of bool, shape (K, N)
@@ -114,6 +118,8 @@ class Learner(Beliefs):
     explores: NDArray[np.bool_] | None = None
     counts_episodes = weigh_annotators = False
     answers = by_lot = 0
+    find_out: int | None = None
+    help_kind: HelpKind = "other"
     ledger: Ledger | None = None
     caps: FloatArray | None = None
     groups: tuple[str, ...] | None = None
@@ -154,6 +160,8 @@ class Learner(Beliefs):
         *,
         answers: int | None = None,
         by_lot: int | None = None,
+        find_out: int | EllipsisType | None = ...,
+        help_kind: HelpKind | None = None,
         weigh_annotators: bool | None = None,
         groups: tuple[str, ...] | None = None,
         columns: Columns | None = None,
@@ -165,30 +173,25 @@ class Learner(Beliefs):
 
         present: [N'] which arms are there; new arms come last, and every arm keeps its number
         sharing, caps: None for no floors, no limits;  lists: of the episode that ends
-        groups, columns: [N'] a learner may ignore them
+        groups, columns: [N'] a learner may ignore them;  find_out: ... stays, None is the default
         """
-        check_places(present, self.n_arms, budget, by_lot)
-        further = answers is not None and answers >= budget
-        self._check_support(present, budget, further, weigh_annotators)
+        find_out = self.find_out if find_out is ... else find_out
+        check_places(present, self.n_arms, budget, by_lot, find_out)
+        check_choice("help_kind", help_kind or self.help_kind, KINDS)
+        self._check_support(present, budget, (answers or 0) >= budget, weigh_annotators)
         groups = groups or self.groups
         if groups is not None and len(groups) != len(present):
             raise ValueError(f"groups: {len(groups)} given, one for each of {len(present)} arms")
         self._grow(len(present))
-        before = self.ledger and self.ledger.after(lists, self.budget)
-        self.ledger, self.caps = ledger(sharing, before), caps
+        self.ledger = ledger(sharing, self.ledger and self.ledger.after(lists, self.budget))
         self.present, self.budget = present.copy(), budget
-        self.groups, self.columns = groups, columns or self.columns
-        self.answers = self.answers if answers is None else answers
-        self.by_lot = self.by_lot if by_lot is None else by_lot
-        if weigh_annotators is not None:
-            self.weigh_annotators = weigh_annotators
+        self.caps, self.find_out = caps, find_out
+        given: dict[str, Any] = {"answers": answers, "by_lot": by_lot, "help_kind": help_kind}
+        given |= {"groups": groups, "columns": columns, "weigh_annotators": weigh_annotators}
+        vars(self).update({name: new for name, new in given.items() if new is not None})
 
     def _check_support(
-        self,
-        present: NDArray[np.bool_],
-        budget: int,
-        further: bool | None = None,
-        weigh_annotators: bool | None = None,
+        self, present: NDArray[np.bool_], budget: int, further: bool, weigh_annotators: bool | None
     ) -> None:
         """Refuse settings that this learner cannot follow; further: more than B-1 answers."""
         if further:
@@ -264,9 +267,7 @@ class Learner(Beliefs):
         if eligible is not None or self.ledger is not None:
             return pick(score, self._may(eligible), self.ledger, lists, self.budget)
         others = self.n_arms - self.budget
-        chosen = score.argpartition(others)[others:]
-        chosen.sort()
-        return chosen
+        return np.sort(score.argpartition(others)[others:])
 
     def _may(self, eligible: NDArray[np.bool_] | None) -> IntArray:
         """The arms that are present and eligible."""
@@ -284,15 +285,19 @@ class Learner(Beliefs):
         codes = None if self.ledger is None else self.ledger.sharing.codes
         return exchange(listed, others, self.by_lot, rng, codes)
 
+    def finds_out(
+        self, states: IntArray, listed: IntArray, where: FloatArray | None = None
+    ) -> IntArray:
+        """Which of the listed arms are there to find out what help does in their state.
+
+        listed: as `activate` gave them;  states, where: as for it
+        """
+        return np.empty(0, dtype=np.int64)
+
     def standing(self, states: IntArray, where: FloatArray | None = None) -> FloatArray:
         """The expected urgency of help [N], before ties are broken; absent arms come last."""
         states = check_states(states, self.n_arms, self.n_states, unknown=True)
-        unknown = states == UNKNOWN
-        if where is None:
-            if (unknown & self.present).any():
-                raise ValueError("some states are unknown: pass `where`, their probabilities")
-            where = np.zeros((self.n_arms, self.n_states))
-        where = np.where(unknown[:, None], where, states[:, None] == np.arange(self.n_states))
+        where = state_chances(states, self.n_states, where, self.present)
         merits = [(where * merit).sum(axis=1) for merit in self._merits(self.planned())]
         return np.where(self.present, rank(*merits), -np.inf)
 
@@ -321,10 +326,6 @@ class Learner(Beliefs):
         arms = np.flatnonzero(self.present & (states != UNKNOWN))
         pairs = [rng.choice(arms, 2, replace=False) for _ in range(count if len(arms) > 1 else 0)]
         return in_states(np.array(pairs, dtype=np.int64).reshape(-1, 2), states)
-
-    def informative_duels(self, states: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-        """The duels [count, 4] whose answers would tell the plan most now."""
-        self._cannot("say which duels tell most")
 
     def _positions(self, states: IntArray, arms: IntArray, epoch: int) -> IntArray:
         """Which of `arms` meet, as positions [D, 2], left and right."""
@@ -395,6 +396,5 @@ class Learner(Beliefs):
         self._arms = np.arange(self.n_arms)
         self.present, self.budget = state["present"].astype(bool), int(state["budget"])
         self.ledger = self.ledger and self.ledger.restored(state)
-        plan = unpack(Plan, "plan", state)
-        if plan is not None:
+        if (plan := unpack(Plan, "plan", state)) is not None:
             self._begin(plan, int(state["episode"]))

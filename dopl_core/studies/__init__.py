@@ -205,8 +205,6 @@ from dopl_core.studies.operate.help_lists import (
     Listed,
     OwnWords,
     WeekList,
-    list_columns,
-    list_rows,
     read_lists,
     short_list_text,
     state_words,
@@ -238,6 +236,7 @@ from dopl_core.studies.operate.lifecycle import (
     reopen_study,
 )
 from dopl_core.studies.operate.list_changes import LONGEST_REASON, change_list
+from dopl_core.studies.operate.list_csv import list_columns, list_rows
 from dopl_core.studies.operate.mappings import FileKind, remember_columns, remembered_columns
 from dopl_core.studies.operate.planning import advance, close_duels
 from dopl_core.studies.operate.present import Helped, epoch_list, present_states

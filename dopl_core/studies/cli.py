@@ -78,6 +78,8 @@ def _metavar(setting: Setting) -> str:
 def _default(setting: Setting) -> str:
     if setting.name == "hide_state":
         return " (default on where the roster has more columns than id, state, label and group)"
+    if setting.may_be_none:
+        return " (default: the learner chooses)"
     if setting.offered in (None, ""):
         return ""
     if setting.kind is bool:

@@ -91,7 +91,7 @@ def _row(
     small = f" <small>{escape(', '.join(about))}</small>" if about else ""
     cells = [
         ("number", number),
-        ("name", f"{escape(name)}{small}"),
+        ("name", f"{escape(name)}{small}{_mark(one)}"),
         ("state", _chip(one, week, words)),
         *(("fact", escape(one.facts.get(name, ""))) for name in week.facts),
     ]
@@ -106,6 +106,12 @@ def _row(
         then = words(one.then) if one.then else _("unknown")
         cells += [("helped", escape(helped)), ("then", escape(then))]
     return "<tr>" + "".join(f'<td class="{kind}">{text}</td>' for kind, text in cells) + "</tr>"
+
+
+def _mark(one: Listed) -> str:
+    """A place that has a purpose of its own."""
+    words = _("chosen at random") if one.by_lot else _("to find out") if one.to_find_out else ""
+    return f' <span class="dopl-mark">{escape(words)}</span>' if words else ""
 
 
 def _chip(one: Listed, week: WeekList, words: OwnWords) -> str:

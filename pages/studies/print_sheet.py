@@ -28,6 +28,7 @@ small { display: inline-block; font-weight: 400; color: #4a5661; } .why { font-s
 .tick { font-size: 14pt; line-height: 1; text-align: center; }
 .dopl-chip { display: inline-block; padding: 0 5pt; border: 1px solid #4a5661; border-radius: 8pt;
 print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+.dopl-mark { font-size: 8.5pt; font-weight: 400; font-style: italic; white-space: nowrap; }
 .level-0 { background: #f6d5c3; } .level-1 { background: #f7e6c4; }
 .level-2 { background: #ecebe3; } .level-3 { background: #dcece4; }
 .level-4 { background: #c5e5dc; } .unknown { border-style: dashed; }

@@ -65,7 +65,24 @@ def _field(place: Any, setting: Setting, now: Any, key: str) -> Any:
     if setting.kind is str:
         field = place.text_area if about.lines > 1 else place.text_input
         return field(about.label, now, max_chars=rule.max_length, **common)
-    return place.number_input(about.label, value=now, step=type(now)(1), **common)
+    if setting.may_be_none:
+        return _number_or_default(place, setting, now, key)
+    return place.number_input(about.label, value=now, step=setting.kind(1), **common)
+
+
+def _number_or_default(place: Any, setting: Setting, now: int | None, key: str) -> Any:
+    """A number, or nothing for the default: a field for numbers that has one cannot be emptied."""
+    typed = place.text_input(
+        setting.about.label,
+        "" if now is None else str(now),
+        key=key,
+        help=setting.about.help,
+        placeholder="by default",
+    )
+    try:
+        return setting.parse(typed.strip() or "default")
+    except studies.StudyError:
+        return typed  # the study's own rules refuse it
 
 
 def _column(place: Any, setting: Setting, now: str, key: str, columns: Sequence[str]) -> str:

@@ -228,6 +228,45 @@ def test_past_answers_are_counted_in_the_state_of_their_time(upload, store):
     assert studies.plans(store, study.id).answers.tolist() == [2]
 
 
+def test_the_kind_of_help_is_one_choice_that_may_be_left_as_it_is(upload, visit, store):
+    app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
+    field = app.selectbox(key="help_kind roster")
+    assert field.label == "What kind of help is it?"
+    assert field.options == ["a message", "a call", "a visit", "a treatment", "money", "other"]
+    assert field.value == "other"
+    field.set_value("call").run()
+    app.button(key="create").click().run()
+    [study] = studies.list_studies(store)
+    assert study.config.help_kind == "call"
+    app = visit("studies", study=study.id, tab="Settings")
+    app.selectbox(key="help_kind set").set_value("visit").run()
+    app.button(key="save").click().run()
+    assert studies.coming_config(store, study.id).help_kind == "visit"
+
+
+def test_places_to_find_out_are_chosen_by_default_or_by_the_owner(upload, visit, store):
+    app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
+    field = app.text_input(key="find_out roster")
+    assert "by default" in field.label
+    assert "By default, the learner chooses how many." in field.help
+    assert (field.value, field.placeholder) == ("", "by default")
+    for typed, reason in (("99", "it must be less than the budget"), ("few", "a whole number")):
+        app.text_input(key="find_out roster").set_value(typed).run()
+        assert reason in said(app)
+        assert not can_create(app)
+    app.text_input(key="find_out roster").set_value("0").run()
+    app.button(key="create").click().run()
+    [study] = studies.list_studies(store)
+    assert study.config.find_out == 0
+    for typed, places in (("2", 2), ("few", 2), ("", None)):
+        app = visit("studies", study=study.id, tab="Settings")
+        app.text_input(key="find_out set").set_value(typed).run()
+        app.button(key="save").click().run()
+        assert not app.exception
+        assert ("a whole number from 0" in said(app)) == (typed == "few")
+        assert studies.coming_config(store, study.id).find_out == places
+
+
 def test_the_word_for_an_epoch_is_the_owners(upload, store):
     app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
     app.text_input(key="epoch_word roster").set_value("month")

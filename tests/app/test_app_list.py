@@ -7,9 +7,10 @@ import pytest
 from clinic_page import click, make, open_tab, said
 
 from dopl_core import studies
+from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import access, assessment_text
 from dopl_core.studies.analysis.assessment import AnswersChanged
-from pages.studies import invitations, list_tab
+from pages.studies import invitations, list_tab, print_sheet
 
 
 def table_of(app) -> str:
@@ -43,6 +44,28 @@ def test_the_list_names_who_waits_by_lot(visit, store, monkeypatch):
     app = open_tab(visit, study)
     assert f"Chosen at random to wait this week: {waiting.label} ({waiting.id})." in said(app)
     assert app.dataframe[0].value.iloc[-1][["id", "waits"]].tolist() == [waiting.id, 1]
+
+
+def test_a_mark_beside_a_name_says_who_was_chosen_at_random_or_is_there_to_find_out(
+    visit, store, monkeypatch
+):
+    everybody = lambda self, states, listed, where=None: listed  # noqa: E731
+    monkeypatch.setattr(Dopl, "finds_out", everybody, raising=False)
+    study = make(store, by_lot=1, find_out=1, budget=4)
+    [week] = studies.read_lists(store, study)
+    marks = {one.id: "chosen at random" for one in week.listed if one.by_lot}
+    marks |= {one.id: "to find out" for one in week.listed if one.to_find_out}
+    assert sorted(marks.values()) == ["chosen at random", *["to find out"] * 3]
+    printed = print_sheet.sheet("Clinic", studies.get_study(store, study).config, week)
+    for table in (table_of(open_tab(visit, study)), printed):
+        rows = [row for row in table.split("<tr>") if 'class="name"' in row]
+        for one, row in zip((*week.everybody, *week.left_out), rows, strict=True):
+            mark = f'<span class="dopl-mark">{marks.get(one.id)}</span></td>'
+            assert (mark in row) == (one.id in marks)
+            assert ("dopl-mark" in row) == (one.id in marks)
+    for one in week.listed:
+        why = f"Listed to find out what help does in &quot;{one.state}&quot;. The report will show"
+        assert one.by_lot or why in printed
 
 
 def test_the_list_shows_the_facts_that_the_owner_chose_and_escapes_them(visit, store):

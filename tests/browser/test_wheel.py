@@ -116,6 +116,13 @@ def test_guides_and_languages_travel_in_the_wheel(installed, folder, file):
     assert (found / file).read_bytes() == (source / file).read_bytes()
 
 
+def test_the_table_of_trials_travels_in_the_wheel(installed):
+    script = "from dopl_core.learning import effects; print(effects.FILE, len(effects.trials()))"
+    file, count = installed.do(installed.dopl.with_name("python"), "-c", script).stdout.split()
+    assert Path(file).is_relative_to(installed.folder)
+    assert int(count) == (ROOT / "data" / "effects.toml").read_text().count("[[trials]]")
+
+
 def test_it_simulates(installed):
     installed.run("simulate", "cpap", "--episodes", "3", "--horizon", "5", "--out", "results")
     lines = (installed.cwd / "results" / "episodes.csv").read_text().splitlines()

@@ -136,6 +136,8 @@ def test_a_learner_follows_a_setting_or_refuses_it_and_changes_nothing(run: Run)
     before = learner.state()
     settings: list[tuple[np.ndarray, int, dict[str, Any]]] = [
         (everybody, B, {"by_lot": 2}),
+        (everybody, B, {"find_out": 1}),
+        (everybody, B, {"find_out": None}),
         (everybody, B, {"by_lot": 0, "answers": B + 3}),
         (everybody, B, {"answers": 0, "weigh_annotators": True, "groups": ("a",) * N}),
         (one_left, B - 1, {}),
@@ -152,6 +154,7 @@ def test_a_learner_follows_a_setting_or_refuses_it_and_changes_nothing(run: Run)
         waiting, drawn = learner.draw_lots(arms, 0)
         assert len(arms) == budget
         assert len(waiting) == len(drawn) == learner.by_lot
+        assert np.isin(learner.finds_out(states, arms), arms).all()
         assert present[arms].all()
         before = learner.state()
     with pytest.raises(ValueError, match="are known"):

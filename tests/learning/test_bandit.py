@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dopl_core.learning.bandit import Bandit, State
+from dopl_core.learning.bandit import UNKNOWN, Bandit, State, check_places, state_chances
 
 
 def arrays(n_arms=3, n_states=2):
@@ -77,3 +77,23 @@ def test_shapes_must_agree():
 def test_a_budget_is_a_whole_number(budget):
     with pytest.raises(ValueError, match="it must be between 1 and the number of arms"):
         Bandit(**arrays() | {"budget": budget})
+
+
+def test_the_chances_of_a_known_state_are_certain_and_of_an_unknown_one_as_given():
+    states, here = np.array([1, UNKNOWN, 0]), np.ones(3, bool)
+    where = np.array([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]])
+    chances = state_chances(states, 2, where, here)
+    assert chances.tolist() == [[0, 1], [0.2, 0.8], [1, 0]]
+    with pytest.raises(ValueError, match="pass `where`, their probabilities"):
+        state_chances(states, 2, None, here)
+    gone = state_chances(states, 2, None, states != UNKNOWN)
+    assert gone.tolist() == [[0, 1], [0, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("name", ["by_lot", "find_out"])
+@pytest.mark.parametrize("places", [-1, 2])
+def test_places_of_a_kind_are_fewer_than_the_budget(name, places):
+    kinds = {"by_lot": None, "find_out": None}
+    check_places(np.ones(4, bool), 4, 2, **kinds | {name: 1})
+    with pytest.raises(ValueError, match=rf"^{name} is {places}: it must be at least 0 and below"):
+        check_places(np.ones(4, bool), 4, 2, **kinds | {name: places})

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from dopl_core import environments
+from dopl_core.experiments.baselines import index_plan
 from dopl_core.experiments.simulator import play
 from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.learner import Learner
 from dopl_core.learning.places.sharing import Sharing
 from dopl_core.learning.planning import plan
 from dopl_core.world import SimulatedWorld
@@ -17,6 +19,13 @@ def dopl(bandit, **options):
 
 
 ZEROS = np.zeros(20, dtype=int)
+
+
+class SimplePlan(Learner):
+    """A learner that implements what it must."""
+
+    def make_plan(self):
+        return index_plan(np.zeros((self.n_arms, self.n_states)))
 
 
 @pytest.fixture
@@ -187,11 +196,46 @@ def test_an_episode_begins_with_a_plan_and_ends_after_its_horizon(cpap):
         ({"ties": "coin"}, "advantage, paper"),
         ({"epsilon": 0}, "between 0 and 1"),
         ({"reference": "best"}, "fixed, most-compared"),
+        ({"find_out": 8}, "find_out is 8: it must be at least 0 and below the budget"),
+        ({"help_kind": "letter"}, "message, call, visit, treatment, money, other"),
     ],
 )
 def test_an_unknown_option_is_refused_and_the_known_ones_are_named(cpap, option, reason):
     with pytest.raises(ValueError, match=reason):
         dopl(cpap, **option)
+
+
+def test_the_kind_of_help_stays_until_another_one_is_given(cpap):
+    assert dopl(cpap).help_kind == "other"
+    learner = dopl(cpap, help_kind="call")
+    learner.adapt(learner.present, 8)
+    assert learner.help_kind == "call"
+    learner.adapt(learner.present, 8, help_kind="visit")
+    assert learner.help_kind == "visit"
+    with pytest.raises(ValueError, match=r'^help_kind is "letter": it must be one of message, '):
+        learner.adapt(learner.present, 8, help_kind="letter")
+    assert learner.help_kind == "visit"
+
+
+def test_places_to_find_out_stay_as_they_are_or_go_back_to_the_default(cpap):
+    learner = dopl(cpap, find_out=2)
+    learner.adapt(learner.present, 8)
+    assert learner.find_out == 2
+    learner.adapt(learner.present, 8, find_out=0)
+    assert learner.find_out == 0
+    with pytest.raises(ValueError, match="find_out is 8: it must be at least 0 and below"):
+        learner.adapt(learner.present, 8, find_out=8)
+    learner.adapt(learner.present, 8, find_out=None)
+    assert learner.find_out is None
+    assert dopl(cpap).find_out is None
+
+
+def test_a_learner_lists_nobody_to_find_out_unless_it_says_so(cpap):
+    learner = SimplePlan(20, 3, 8, horizon=1)
+    learner.replan()
+    listed = learner.activate(ZEROS, 0)
+    assert learner.finds_out(ZEROS, listed).shape == (0,)
+    assert learner.finds_out(ZEROS, listed).dtype == listed.dtype
 
 
 def test_places_by_lot_go_from_listed_arms_to_present_others_and_are_reproducible():

@@ -60,9 +60,36 @@ def test_a_new_study_takes_its_options_and_offered_values(new) -> None:
     assert new("--hide-state", "off")[0].hide_state is False
 
 
+def test_the_kind_of_help_is_chosen_when_a_study_is_made_and_later(new) -> None:
+    assert new()[0].help_kind == "other"
+    config, study = new("--help-kind", "call")
+    assert config.help_kind == "call"
+    cli.main(["settings", study, "help_kind=money"])
+    store = studies.open_store()
+    assert studies.coming_config(store, study).help_kind == "money"
+    store.close()
+    assert "--help-kind message|call|visit|treatment|money|other What kind" in help_of("new")
+    assert "help_kind: What kind of help is it? one of message, call, visit" in help_of("settings")
+
+
+def test_places_to_find_out_are_a_number_or_the_default(new) -> None:
+    assert new()[0].find_out is None
+    config, study = new("--find-out", "1")
+    assert config.find_out == 1
+    for typed, places in (("0", 0), ("default", None)):
+        cli.main(["settings", study, f"find_out={typed}"])
+        store = studies.open_store()
+        assert studies.coming_config(store, study).find_out == places
+        store.close()
+    with pytest.raises(SystemExit, match="find_out is 2: it must be less than the budget, which"):
+        cli.main(["settings", study, "find_out=2"])
+    assert "empty: by default) (default: the learner chooses)" in help_of("new")
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
+        (("--help-kind", "letter"), 'help_kind is "letter": it must be one of call, message'),
         (("--quota", "many"), 'quota is "many": a whole number from 0 to 1000000 needed'),
         (("--show-id", "maybe"), 'show_id is "maybe": on or off needed'),
         (("--design", "ring"), 'design is "ring": it must be one of'),

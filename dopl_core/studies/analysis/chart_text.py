@@ -52,7 +52,7 @@ def reason(helped: Helped) -> str:
         return f"Included to fill a free place. {helped.seen}"
     if helped.known_effect.in_favour or helped.known_effect.fewer_worse:
         return helped.seen
-    return f"The effect of help is not known yet; listed to find out. {helped.seen}"
+    return f"Listed by the plan. {helped.seen}"
 
 
 def help_table(helped: list[Helped]) -> pd.DataFrame:

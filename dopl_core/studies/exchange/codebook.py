@@ -101,6 +101,8 @@ COLUMNS = {
         "wait, or helped without being on the list.",
         "by_lot": "1 if chosen at random: for a place among people who were not on the list, or to "
         "wait among people who were on it; the reason says which.",
+        "to_find_out": "1 if on the list to find out what help does in a state where nobody knows "
+        "it yet.",
         "helped": "1 if helped, as the owner reported; empty until then.",
         "why": "The reason that the list gave.",
         "reserve": "1 if next in line: the person to help if somebody on the list is not there.",

@@ -16,7 +16,7 @@ from dopl_core.studies.exchange import seal as seals
 from dopl_core.studies.exchange.row_checks import check_duels, check_rows
 from dopl_core.studies.model import safe_csv
 from dopl_core.studies.model.errors import StudyError
-from dopl_core.studies.operate import help_lists
+from dopl_core.studies.operate import list_csv
 from dopl_core.studies.replay.consistency import check
 from dopl_core.studies.replay.replay import replay, with_arrays
 from dopl_core.studies.store.database import Store
@@ -43,7 +43,7 @@ def export_bundle(
     log = with_arrays(read_log(store, study))
     if without_names:
         log = names_removed.without_names(log, keep)
-    lists = safe_csv.write(help_lists.EVERY_LIST, help_lists.every_list(log))
+    lists = safe_csv.write(list_csv.EVERY_LIST, list_csv.every_list(log))
     reliable = safe_csv.write(reliability_csv.COLUMNS, reliability_csv.rows(log))
     texts = {"lists.csv": lists, "reliability.csv": reliable, "codebook.md": codebook.text()}
     return bundle.write(log, texts | trial_files.files(log))

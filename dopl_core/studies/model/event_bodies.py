@@ -172,6 +172,7 @@ class ListEntry(Struct, frozen=True):
     badly_off: nobody off the list is in a worse state
     by_lot: the place was drawn by lot
     left_out: not on the list: drawn by lot to wait
+    to_find_out: on the list to find out what help does in the state
     seen_with_help, better_with_help, seen_without, better_without: observed moves from the state
         last seen, see known_effects.KnownEffect; None if never seen, and in lists of older versions
     worse_with_help, worse_without: likewise; 0 if never seen, and in lists of older versions
@@ -196,6 +197,7 @@ class ListEntry(Struct, frozen=True):
     left_out: bool = False
     worse_with_help: int = 0
     worse_without: int = 0
+    to_find_out: bool = False
 
 
 class Listed(Struct, omit_defaults=True):

@@ -47,6 +47,8 @@ def adapt(learner: Learner, config: StudyConfig, epochs: Sequence[Epoch] = ()) -
         config.budget,
         answers=config.answers,
         by_lot=config.by_lot,
+        find_out=config.find_out,
+        help_kind=config.help_kind,
         weigh_annotators=config.weigh_people,
         groups=tuple(arm.group for arm in config.arms) if observed else None,
         columns=config.columns,

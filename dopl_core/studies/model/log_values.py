@@ -127,7 +127,9 @@ class Epoch:
     helped: [.] the arms really helped; None while unreported, or where it was exactly `arms`
     own: the list as the owner changed it; None if unchanged
     columns: what the owner has reported of the arms so far, arm id -> column -> text
-    duels: [D, 4] what is asked in it; known when the epoch opens, not kept with it
+    to_find_out: [.] arms of the plan's list that are there to find out what help does
+    duels: [D, 4] what is asked in it
+    Both are known when the epoch opens and not kept with it: list entries and duels are.
     """
 
     episode: int
@@ -139,6 +141,7 @@ class Epoch:
     columns: dict[str, dict[str, str]] | None = None
     helped: IntArray | None = None
     by_lot: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    to_find_out: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     duels: IntArray | None = None
     own: OwnList | None = None
 

@@ -66,6 +66,28 @@ TRANSLATIONS = About(
     "Left of = stands the name of a setting, or a text such as a state's name.",
     lines=3,
 )
+HELP_KIND = About(
+    "list",
+    "What kind of help is it?",
+    "The learner begins with what trials of this kind of help found. Your reports soon count more.",
+    world="observed",
+    choices={
+        "message": "a message",
+        "call": "a call",
+        "visit": "a visit",
+        "treatment": "a treatment",
+        "money": "money",
+        "other": "other",
+    },
+)
+FIND_OUT = About(
+    "list",
+    "Most places to find out what help does (0: none, empty: by default)",
+    "A few places can go to people in a state where nobody knows yet what help does. The list "
+    "marks them. By default, the learner chooses how many. Random places find out too, so there "
+    "are fewer of these.",
+    world="observed",
+)
 LIST_COLUMNS = About(
     "list",
     "Columns that the list shows",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
+from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
@@ -17,13 +18,17 @@ _SWITCH |= dict.fromkeys(("off", "no", "false", "0"), False)
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of the table; default: MISSING where there is none."""
+    """One row of the table; default: MISSING where there is none.
+
+    may_be_none: the learner has a default of its own, which is None, and typed as "default"
+    """
 
     name: str
     about: About
     kind: type
     default: Any
     rule: Meta | None
+    may_be_none: bool = False
 
     @property
     def is_required(self) -> bool:
@@ -46,7 +51,8 @@ class Setting:
         if self.kind is bool:
             return "on or off"
         if self.kind is int and self.rule:
-            return f"a whole number from {self.rule.ge} to {self.rule.le}"
+            or_default = ", or default" if self.may_be_none else ""
+            return f"a whole number from {self.rule.ge} to {self.rule.le}{or_default}"
         if self.kind is float and self.rule:
             return f"a number above {self.rule.gt} and at most {self.rule.le}"
         return f"text of at most {self.rule.max_length} characters" if self.rule else "text"
@@ -60,6 +66,8 @@ class Setting:
     def parse(self, content: str) -> Any:
         """The value that somebody typed; the rules are checked where it becomes a study's."""
         try:
+            if self.may_be_none and content.strip().casefold() == "default":
+                return None
             if self.kind is bool:
                 return _SWITCH[content.strip().casefold()]
             return self.kind(content) if self.kind in (int, float) else content
@@ -73,8 +81,11 @@ def _table() -> dict[str, Setting]:
     for field in fields(Settings):
         kind, *notes = get_args(hints[field.name])
         [about] = [note for note in notes if isinstance(note, About)]
+        if may_be_none := NoneType in get_args(kind):
+            kind, *more = get_args(get_args(kind)[0])
+            notes += more
         rule = next((note for note in notes if isinstance(note, Meta)), None)
-        rows[field.name] = Setting(field.name, about, kind, field.default, rule)
+        rows[field.name] = Setting(field.name, about, kind, field.default, rule, may_be_none)
     return rows
 
 

@@ -14,11 +14,14 @@ from msgspec import Meta
 
 from dopl_core import environments
 from dopl_core.learning.dopl import Confidence
+from dopl_core.learning.effects import HelpKind
 from dopl_core.learning.pairs.pair_designs import DESIGNS, DesignName
 from dopl_core.studies.model import setting_about as abouts
 from dopl_core.studies.model.setting_about import About
 from dopl_core.validation import text, whole
 from dopl_core.wording import gettext_noop
+
+Places = Annotated[int, whole(0, environments.MOST_ARMS)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +79,7 @@ class Settings:
             changes="in observed worlds, from the next list on",
         ),
     ]
+    help_kind: Annotated[HelpKind, abouts.HELP_KIND] = "other"
     by_lot: Annotated[
         int,
         whole(0, environments.MOST_ARMS),
@@ -88,6 +92,7 @@ class Settings:
             world="observed",
         ),
     ] = 0
+    find_out: Annotated[Places | None, abouts.FIND_OUT] = None
     sitting: Annotated[
         int,
         whole(0, 10_000),

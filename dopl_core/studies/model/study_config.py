@@ -370,10 +370,11 @@ def _check_people(config: StudyConfig) -> None:
         raise StudyError(
             f"budget is {config.budget}: it must be from 1 to the number of people, {present}"
         )
-    if config.by_lot >= config.budget:
-        raise StudyError(
-            f"by_lot is {config.by_lot}: it must be less than the budget, which is {config.budget}"
-        )
+    for name, places in (("by_lot", config.by_lot), ("find_out", config.find_out)):
+        if places is not None and places >= config.budget:
+            raise StudyError(
+                f"{name} is {places}: it must be less than the budget, which is {config.budget}"
+            )
     labels = {state.label for state in config.states} | {""}
     for arm in config.arms if config.world == "observed" else ():
         if arm.state not in labels:

@@ -13,6 +13,7 @@ from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.log_values import Epoch
 from dopl_core.studies.model.plurals import count
 from dopl_core.studies.model.study_config import StudyConfig
+from dopl_core.studies.operate.help_lists import listed_to_find_out
 from dopl_core.studies.operate.known_effects import Words, effect_text, known_effects
 from dopl_core.studies.replay import learner_from_log
 from dopl_core.studies.replay.episode import in_line
@@ -46,7 +47,8 @@ def explain(store: Store, study: str, arm: str) -> Explanation:
         if not epochs or epochs[-1].next_states is not None:
             raise StudyError("there is no open list: it is made after the first round or a report")
         learner = learner_from_log.learner_now(reader)
-    n, epoch, before = config.arm_number(arm), epochs[-1], epochs[:-1]
+        epoch = replace(epochs[-1], to_find_out=listed_to_find_out(reader))
+    n, before = config.arm_number(arm), epochs[:-1]
     if not config.arms[n].present:
         raise StudyError(f'"{arm}" has left and is on no list')
     line = in_line(config, learner, epoch, before).tolist()
@@ -75,6 +77,10 @@ def _where(config: StudyConfig, epoch: Epoch, n: int, place: str) -> str:
         return (
             f"Not on the list: they were chosen at random to wait this {config.epoch_word}. By the "
             f"plan they are {place}."
+        )
+    if n in epoch.to_find_out and n in epoch.listed:
+        return (
+            f"On the list, to find out what help does in their state. By the plan they are {place}."
         )
     there = "On the list" if n in epoch.listed else "Not on the list"
     shared = f" Places are shared by {config.fair_column}." if config.fair_column else ""
@@ -127,7 +133,7 @@ def _changes(
             line = in_line(config, learner, other, before).tolist()
             rank = line.index(n) + 1
             there = ", on the list" if rank <= places else ", not on the list"
-            if config.fair_column:  # a group's share decides, too
-                there = ""
+            if config.fair_column or len(epoch.to_find_out):
+                there = ""  # more than the place in line decides
             said.append(f'In "{state.label}" they would be number {rank}{there}.')
     return [*said, "Answers about them and reports of how people move change the next list."]

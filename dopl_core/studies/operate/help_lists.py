@@ -19,9 +19,8 @@ from dopl_core.studies.model.event_bodies import ListChanged, ListEntry
 from dopl_core.studies.model.event_kinds import body_of
 from dopl_core.studies.model.log_values import Epoch, Event, state_label
 from dopl_core.studies.model.names import is_erased
-from dopl_core.studies.model.owner_words import many_weeks, this_week
+from dopl_core.studies.model.owner_words import many_weeks, people, this_week
 from dopl_core.studies.model.study_config import StudyConfig
-from dopl_core.studies.model.study_log import StudyLog
 from dopl_core.studies.operate.known_effects import (
     KnownEffect,
     Words,
@@ -31,12 +30,12 @@ from dopl_core.studies.operate.known_effects import (
 from dopl_core.studies.replay.episode import in_line
 from dopl_core.studies.replay.known_states import last_seen, likely_states
 from dopl_core.studies.store.database import Store
-from dopl_core.studies.store.study_reader import read_study
+from dopl_core.studies.store.study_reader import StudyReader, read_study
 from dopl_core.wording import _, format_number, ngettext
 
 OwnWords = Callable[[str], str]  # StudyConfig.own_words
 
-_KINDS = ("listed", "list_changed")
+LIST_EVENTS = ("listed", "list_changed")
 
 
 class Listed(ListEntry, frozen=True, kw_only=True):
@@ -120,6 +119,7 @@ def reasons(
     urgency = learner.standing(epoch.states, chances)
     off = set() if epoch.own is None else set(epoch.own.off.tolist())
     listed, drawn = set(epoch.listed.tolist()), set(epoch.drawn.tolist())
+    finds_out = set(epoch.to_find_out.tolist())
     out = set(epoch.left_out.tolist()) - listed - off
     others = [n for n in np.flatnonzero(learner.present).tolist() if n not in listed | off]
     known = [int(epoch.states[n]) for n in others if epoch.states[n] != UNKNOWN]
@@ -129,9 +129,10 @@ def reasons(
     found = []
     for n in sorted(listed, key=lambda arm: (arm in drawn, place.get(arm, len(line)), arm)):
         marks = {
-            "equal": n not in drawn and urgency[n] in tied,
+            "equal": n not in drawn | finds_out and urgency[n] in tied,
             "badly_off": bool(config.ordered and UNKNOWN < epoch.states[n] <= worst),
             "by_lot": n in drawn,
+            "to_find_out": n in finds_out,
         }
         found.append((n, marks))
     waiting = [n for n in line if n not in listed | off | out and n not in gone]
@@ -170,6 +171,14 @@ def _entry(
     )
 
 
+def listed_to_find_out(reader: StudyReader) -> IntArray:
+    """The arms that the open list had to find out what help does, when it was made."""
+    last = max(seq for seq, _event in reader.standing("listed", bodies=False))
+    [(_seq, event)] = reader.standing("listed", after=last - 1)
+    found = [entry.id for entry in body_of(event).entries if entry.to_find_out]
+    return np.array([reader.next_config.arm_number(arm) for arm in found], dtype=np.int64)
+
+
 def read_lists(store: Store, study: str, last: int | None = None) -> list[WeekList]:
     """The lists of all weeks in order, with the outcomes reported so far.
 
@@ -178,11 +187,11 @@ def read_lists(store: Store, study: str, last: int | None = None) -> list[WeekLi
     with read_study(store, study) as reader:
         config, epochs = reader.next_config, reader.epochs
         made = [seq for seq, _event in reader.standing("listed", bodies=False)][-(last or 0) :]
-        found = reader.standing(*_KINDS, after=min(made, default=1) - 1)
-    return list(_week_lists(config, epochs, (event for _seq, event in found)))
+        found = reader.standing(*LIST_EVENTS, after=min(made, default=1) - 1)
+    return list(week_lists(config, epochs, (event for _seq, event in found)))
 
 
-def _week_lists(
+def week_lists(
     config: StudyConfig, epochs: Sequence[Epoch], events: Iterable[Event]
 ) -> Iterator[WeekList]:
     """The lists of the weeks that events are about."""
@@ -235,7 +244,7 @@ def _people(
         known |= {entry.id: entry for entry in change.entries}
     now = changes[-1].entries if changes else first
     taken_off = [
-        structs.replace(known[arm], reserve=False)
+        structs.replace(known[arm], reserve=False, to_find_out=False)
         for arm, (mark, _why_changed) in marks.items()
         if mark == "off"
     ]
@@ -267,75 +276,6 @@ def _facts(config: StudyConfig, before: Sequence[Epoch]) -> dict[str, dict[str, 
     }
 
 
-LIST_COLUMNS = (
-    *("week", "id", "name", "group", "state", "by_lot", "why", "helped", "then"),
-    *("reserve", "changed", "because", "waits"),
-)
-
-
-def list_columns(week: WeekList) -> tuple[str, ...]:
-    """The columns of a list for CSV: the facts that the owner wants on the list come last."""
-    return (*LIST_COLUMNS, *_further_facts(week))
-
-
-def _further_facts(week: WeekList) -> list[str]:
-    return [name for name in week.facts if name not in LIST_COLUMNS]
-
-
-def list_rows(week: WeekList) -> list[tuple[str | int | None, ...]]:
-    """The rows of a list for CSV, as list_columns; helped and then are empty until reported.
-
-    People who wait by lot come last. Their reserve is empty, because readers of the file help the
-    rows with reserve 0, and those with reserve 1 next.
-    """
-    return [
-        (
-            week.week,
-            one.id,
-            one.label,
-            one.group,
-            one.state,
-            int(one.by_lot),
-            why_listed(one, week),
-            None if one.helped is None else int(one.helped),
-            one.then,
-            None if one.left_out else int(one.reserve),
-            one.changed,
-            one.because,
-            int(one.left_out),
-            *(one.facts.get(name, "") for name in _further_facts(week)),
-        )
-        for one in (*week.everybody, *week.left_out)
-    ]
-
-
-EVERY_LIST = (
-    *("week", "arm", "listed", "by_lot", "helped", "why"),
-    *("reserve", "changed", "because"),
-)
-
-
-def every_list(log: StudyLog) -> Iterator[tuple[str | int | None, ...]]:
-    """All lists of a study, and people helped without being listed; helped is empty until known."""
-    config, epochs = log.coming, log.known_epochs
-    events = (event for _seq, event in log.standing if event.kind in _KINDS)
-    made = {week.week: week for week in _week_lists(config, epochs, events)}
-    for number, epoch in enumerate(epochs, start=1):
-        known, week = epoch.next_states is not None, made.get(number)
-        named = {} if week is None else {one.id: one for one in (*week.everybody, *week.left_out)}
-        listed, drawn = set(epoch.listed.tolist()), set(epoch.by_lot.tolist())
-        acted = set(epoch.acted.tolist()) if known else set()
-        for n in sorted(listed | acted | {config.arm_number(arm) for arm in named}):
-            arm = config.arms[n].id
-            marks = int(n in listed), int(n in drawn), int(n in acted) if known else None
-            one = named.get(arm)
-            if one is None or week is None:
-                yield number, arm, *marks, None, 0, None, None
-            else:
-                change = one.changed or None, one.because or None
-                yield number, arm, *marks, why_listed(one, week), int(one.reserve), *change
-
-
 def why_listed(one: Listed, week: WeekList, words: OwnWords = str) -> str:
     """Why a person is on the list, and what was observed of help in their state by then.
 
@@ -352,12 +292,25 @@ def why_listed(one: Listed, week: WeekList, words: OwnWords = str) -> str:
     if one.by_lot:
         return _("Chosen at random among people off the list, to measure the effect of help.")
     known, state = one.known_effect, one.last_seen
-    why = _why(one, known)
-    if known is None or state is None:
+    why = _finds_out(one, week, words) if one.to_find_out else _why(one, known)
+    if known is None or state is None or (one.to_find_out and not known.seen):
         return why
     about = Words(week.noun, week.word, week.states[-1])
     seen = effect_text(known, state, about, words(state))
+    if one.badly_off and not known.seen:
+        tied = _("The worst off come first; tie broken at random.")
+        first = tied if one.equal else _("The worst off come first.")
+        return f"{seen} {first}"
     return f"{why} {seen}" if why else seen
+
+
+def _finds_out(one: Listed, week: WeekList, words: OwnWords) -> str:
+    """What somebody is on the list for who is there to find out what help does."""
+    if one.last_seen is None:
+        return _("Listed to find out what help does.")
+    why = _('Listed to find out what help does in "{state}".').format(state=words(one.last_seen))
+    tells = _("The report will show how {people} there do with help.")
+    return f"{why} {tells.format(people=people(week.noun))}"
 
 
 def _why(one: Listed, known: KnownEffect | None) -> str:
@@ -371,7 +324,7 @@ def _why(one: Listed, known: KnownEffect | None) -> str:
         return _("Tied with people off the list; chosen at random.")
     if known is not None and (known.in_favour or known.fewer_worse):
         return ""
-    return _("The effect of help is not known yet; listed to find out.")
+    return _("Listed by the plan.")
 
 
 def short_list_text(week: WeekList) -> str:

@@ -29,6 +29,11 @@ class KnownEffect(NamedTuple):
     worse_without: int = 0
 
     @property
+    def seen(self) -> int:
+        """How many moves were seen, with help or without."""
+        return self.seen_with_help + self.seen_without
+
+    @property
     def seen_both_ways(self) -> bool:
         """Whether the two shares can be compared."""
         return self.seen_with_help > 0 and self.seen_without > 0
@@ -78,7 +83,7 @@ def effect_text(known: KnownEffect, state: str, words: Words, name: str = "") ->
     name: of the state in the reader's language, if it is another one
     """
     is_best, state = state == words.best, name or state
-    if not known.seen_with_help and not known.seen_without:
+    if not known.seen:
         unknown = _('What help does in "{state}" is not known yet.')
         return unknown.format(state=state)
     text = _('{people} in "{state}" were better off {the_next_week} {shares}.')

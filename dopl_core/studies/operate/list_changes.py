@@ -1,6 +1,7 @@
 """The owner decides: who is taken off this week's list, and who is put on it."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from dopl_core.studies.model.event_bodies import ListChanged
 from dopl_core.studies.model.log_values import Epoch, OwnList
 from dopl_core.studies.model.names import check_text
 from dopl_core.studies.model.study_config import StudyConfig
-from dopl_core.studies.operate.help_lists import reasons
+from dopl_core.studies.operate.help_lists import listed_to_find_out, reasons
 from dopl_core.studies.replay import learner_from_log
 from dopl_core.studies.replay.episode import change_list as changed_arms
 from dopl_core.studies.replay.episode import in_line
@@ -72,6 +73,7 @@ def _append(tx: StudyTransaction, remove: Sequence[str], add: Sequence[str], bec
     body = ListChanged(tx.week, list(remove), list(add), because, [])
     own = own_list(epoch, body, tx.config)
     after = epoch.with_own(OwnList(arms, own.on, own.off))
+    after = replace(after, to_find_out=np.setdiff1d(listed_to_find_out(tx), own.on))
     body.entries = reasons(tx.config, learner, after, before, learner.visits, gone)
     tx.append("list_changed", body)
     return True

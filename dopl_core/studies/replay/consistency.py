@@ -152,7 +152,7 @@ def _check_past_records(log: StudyLog) -> None:
 
 
 def _check_lists(log: StudyLog) -> None:
-    """A list is of a week that there is, and of arms that were there."""
+    """A list is of a week that there is, and of arms that were there; some find something out."""
     for where, _, event in _standing(log, "listed", "list_changed"):
         body: Listed | ListChanged = body_of(event)
         if not 1 <= body.week <= len(log.epochs):
@@ -161,6 +161,11 @@ def _check_lists(log: StudyLog) -> None:
             if log.coming.arm_number(entry.id) >= len(log.epochs[body.week - 1].states):
                 raise LogError(
                     f'{where}: "{entry.id}" is on the list of week {body.week}, before they joined'
+                )
+            if entry.to_find_out and (entry.by_lot or entry.reserve or entry.left_out):
+                raise LogError(
+                    f'{where}: "{entry.id}" is there to find out what help does, and is not on the '
+                    "list by the plan"
                 )
 
 

@@ -95,12 +95,20 @@ def open_epoch(
     epochs: all before, as corrected by now
     """
     listed = _listed(config, learner, states, number, epochs)
+    finds_out = learner.finds_out(states, listed, _chances(learner, states, epochs))
     waiting, drawn = learner.draw_lots(listed, number, rules.eligible(config, epochs))
     arms = np.union1d(np.setdiff1d(listed, waiting), drawn)
     learner.judged = judged_people.judged_by_each(config, epochs)  # by the last report
     duels = learner.duels(states, arms, number)
-    by_lot = np.union1d(waiting, drawn)
-    return Epoch(learner.episode, number, states, arms, by_lot=by_lot, duels=duels)
+    return Epoch(
+        learner.episode,
+        number,
+        states,
+        arms,
+        by_lot=np.union1d(waiting, drawn),
+        to_find_out=np.setdiff1d(finds_out, waiting),
+        duels=duels,
+    )
 
 
 def _listed(

@@ -36,8 +36,8 @@ def answers(outcomes, people=None, seconds=1.0):
     ("known", "advantage", "why"),
     [
         ((10, 8, 10, 2), 0.2, ""),
-        ((10, 2, 10, 8), 0.2, "The effect of help is not known yet; listed to find out. "),
-        ((10, 8, 0, 0), 0.2, "The effect of help is not known yet; listed to find out. "),
+        ((10, 2, 10, 8), 0.2, "Listed by the plan. "),
+        ((10, 8, 0, 0), 0.2, "Listed by the plan. "),
         ((10, 8, 10, 2), -0.1, "Included to fill a free place. "),
     ],
 )

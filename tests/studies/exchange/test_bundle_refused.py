@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,6 +106,19 @@ def test_replay_says_where_a_changed_history_parts_from_what_was_recorded(
 
     with pytest.raises(ValueError, match=r"no such arm helped|helps other arms"):
         studies.replay_bundle(edited(exported, "transitions.csv", move))
+
+
+def test_only_who_is_on_the_list_by_the_plan_is_there_to_find_out(exported: bytes) -> None:
+    def mark(rows: list[dict[str, str]]) -> None:
+        row = next(row for row in rows if row["kind"] == "listed")
+        body = json.loads(row["body"])
+        next(one for one in body["list"] if one["reserve"])["to_find_out"] = True
+        row["body"] = json.dumps(body)
+
+    with pytest.raises(
+        CsvError, match=r'events.csv row \d+: "p\d" is there to find out what help does, and is not'
+    ):
+        studies.replay_bundle(edited(exported, "events.csv", mark))
 
 
 def test_states_are_the_owners_words(sqlite_store: Store, clock: Clock) -> None:

@@ -154,7 +154,7 @@ FIELDS: dict[str, dict[str, str]] = {
         RENAMED: "id",
         HARMLESS: "state last_seen weeks_ago with_help without sure equal badly_off by_lot "
         "left_out seen_with_help better_with_help seen_without better_without reserve "
-        "worse_with_help worse_without",
+        "worse_with_help worse_without to_find_out",
     },
     "ReportUndone": {RENAMED: "arms", HARMLESS: "week since"},
     "Listed": {RENAMED: "entries", HARMLESS: "week empty by_answers about first_duel"},
@@ -174,7 +174,8 @@ FIELDS: dict[str, dict[str, str]] = {
     "QueuedDuel": {HARMLESS: "place purpose sides ratings response_ms"},
     "Epoch": {
         RENAMED: "columns",
-        HARMLESS: "episode epoch states arms next_states source helped by_lot duels own",
+        HARMLESS: "episode epoch states arms next_states source helped by_lot duels own "
+        "to_find_out",
     },
     "PlanMade": {
         HARMLESS: "plan made_at engine value random_value multiplier changed answers seconds digest"

@@ -59,6 +59,38 @@ def test_another_learner_runs_a_study_that_replays_to_the_bit(
     assert len(shown.listed) == 2
 
 
+def test_the_kind_of_help_reaches_the_learner_and_changes_with_the_next_plan(
+    store: Store,
+) -> None:
+    study = studies.create_study(store, clinic(horizon=1, help_kind="call"))
+    assert studies.load_learner(store, study).help_kind == "call"
+    studies.change_settings(store, study, help_kind="visit")
+    assert studies.load_learner(store, study).help_kind == "call"
+    studies.observe(store, study, studies.present_states(store, study))
+    studies.advance(store, study)
+    assert check_replay(store, study).help_kind == "visit"
+    exported = studies.export_bundle(store, study)
+    studies.delete_study(store, study)
+    studies.import_bundle(store, exported)
+    assert studies.load_learner(store, study).help_kind == "visit"
+
+
+def test_places_to_find_out_reach_the_learner_and_change_with_the_next_plan(
+    sqlite_store: Store,
+) -> None:
+    store = sqlite_store
+    study = studies.create_study(store, clinic(horizon=1, find_out=1))
+    assert studies.load_learner(store, study).find_out == 1
+    for places in (0, None):
+        studies.change_settings(store, study, find_out=places)
+        assert studies.load_learner(store, study).find_out != places
+        studies.observe(store, study, studies.present_states(store, study))
+        studies.advance(store, study)
+        assert check_replay(store, study).find_out == places
+    with pytest.raises(ValueError, match="find_out is 2: it must be less than the budget"):
+        studies.change_settings(store, study, find_out=2)
+
+
 def test_a_learner_that_cannot_follow_a_setting_refuses_the_study(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,11 @@ def test_a_switch_is_typed_as_on_or_off(name: str, content: str, value: bool) ->
         ("hide_state", "2", 'hide_state is "2": on or off needed'),
         ("budget", "five", 'budget is "five": a whole number from 0 to 100000 needed'),
         ("budget", "2.5", 'budget is "2.5": a whole number'),
+        (
+            "find_out",
+            "few",
+            'find_out is "few": a whole number from 0 to 100000, or default needed',
+        ),
         ("lease_seconds", "long", 'lease_seconds is "long": a number above 0 and at most'),
         ("wrong", "1", '"wrong" is not a setting; these can be changed: title, noun'),
     ],
@@ -56,6 +61,14 @@ def test_numbers_and_texts_are_read_as_what_they_are() -> None:
     assert parse_setting("budget", "5") == 5
     assert parse_setting("lease_seconds", "0.5") == 0.5
     assert parse_setting("title", "1") == "1"
+
+
+def test_only_a_setting_that_the_learner_has_a_default_for_can_be_set_to_it() -> None:
+    assert parse_setting("find_out", "2") == 2
+    assert parse_setting("find_out", " Default ") is None
+    assert [name for name, one in SETTINGS.items() if one.may_be_none] == ["find_out"]
+    with pytest.raises(StudyError, match='budget is "default": a whole number from 0 to 100000 n'):
+        parse_setting("budget", "default")
 
 
 def test_only_some_settings_may_change_and_the_budget_only_in_observed_worlds() -> None:

@@ -27,7 +27,7 @@ SHARES = (
         ({}, SHARES),
         (
             {"better_without": 20},  # a loss is no reason
-            "The effect of help is not known yet; listed to find out. Patients in",
+            f"Listed by the plan. {SHARES.replace('5 of 30', '20 of 30').replace('17', '67')}",
         ),
         ({"equal": True}, f"Tied with people off the list; chosen at random. {SHARES}"),
         ({"state": "High", "last_seen": "High"}, 'Patients in "High" were still there the next'),
@@ -38,7 +38,7 @@ SHARES = (
         ),
         (
             {"seen_without": 0, "better_without": 0},
-            "The effect of help is not known yet; listed to find out. "
+            "Listed by the plan. "
             'Patients in "Low" were better off the next week 12 of 20 times with help (60 %). '
             'Nobody in "Low" has been seen without help yet.',
         ),
@@ -47,7 +47,34 @@ SHARES = (
             'better off the next week 1 of 1 time without help (100 %). Nobody in "Low" has been '
             "seen with help yet.",
         ),
-        (dict.fromkeys(SEEN, 0), 'What help does in "Low" is not known yet.'),
+        (
+            dict.fromkeys(SEEN, 0),
+            'Listed by the plan. What help does in "Low" is not known yet.',
+        ),
+        (
+            dict.fromkeys(SEEN, 0) | {"badly_off": True},
+            'What help does in "Low" is not known yet. The worst off come first.',
+        ),
+        (
+            dict.fromkeys(SEEN, 0) | {"badly_off": True, "equal": True},
+            'What help does in "Low" is not known yet. The worst off come first; tie broken at '
+            "random.",
+        ),
+        (
+            dict.fromkeys(SEEN, 0) | {"badly_off": True, "to_find_out": True},
+            'Listed to find out what help does in "Low". The report will show how patients there '
+            "do with help.",
+        ),
+        (
+            {"to_find_out": True, "seen_with_help": 0, "better_with_help": 0},
+            'Listed to find out what help does in "Low". The report will show how patients there '
+            'do with help. Patients in "Low" were better off the next week 5 of 30 times without '
+            'help (17 %). Nobody in "Low" has been seen with help yet.',
+        ),
+        (
+            dict.fromkeys(SEEN) | {"to_find_out": True, "state": None, "last_seen": None},
+            "Listed to find out what help does.",
+        ),
         ({"by_lot": True}, "Chosen at random among people off the list"),
     ],
 )
@@ -59,9 +86,17 @@ def test_a_reason_gives_the_observed_shares_or_says_that_nobody_was_seen(
 
 def test_a_list_of_an_older_version_gives_no_figures() -> None:
     old = changed(ADA, **dict.fromkeys(SEEN), sure=0.99)
-    assert help_lists.why_listed(old, WEEK) == (
-        "The effect of help is not known yet; listed to find out."
-    )
+    assert help_lists.why_listed(old, WEEK) == "Listed by the plan."
+
+
+def test_who_is_there_to_find_out_is_not_told_that_nothing_is_known() -> None:
+    nothing = changed(ADA, **dict.fromkeys(SEEN, 0), to_find_out=True)
+    assert "is not known yet" not in help_lists.why_listed(nothing, WEEK)
+
+
+def test_a_person_taken_off_the_list_finds_nothing_out() -> None:
+    off = changed(ADA, to_find_out=True, changed="off", because="away")
+    assert help_lists.why_listed(off, WEEK) == "Taken off the list by the owner: away"
 
 
 def test_reasons_use_the_owners_noun_and_word_for_a_week() -> None:

@@ -65,7 +65,7 @@ def test_the_least_urgent_makes_room_for_somebody_who_is_put_on(sqlite_store: St
     [put_on] = [one for one in after.listed if one.changed == "on"]
     assert (put_on.id, put_on.because) == (new, "asked for it")
     [row] = [row for row in studies.list_rows(after) if row[1] == new]
-    assert row[6] == "Put on the list by the owner: asked for it"
+    assert row[7] == "Put on the list by the owner: asked for it"
     assert row[-3:] == ("on", "asked for it", 0)
     [made_room] = set(ids(before.listed)) - set(ids(after.listed))
     assert after.reserve[0].id == made_room

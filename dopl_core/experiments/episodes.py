@@ -44,7 +44,11 @@ def fits(world: SimulatedWorld) -> bool:
 def can_follow(learner: Learner, world: SimulatedWorld) -> bool:
     """Whether a learner decides by its plan alone, and can be told of a whole episode at once."""
     kind = type(learner)
-    plain = kind.activate is Learner.activate and not learner.by_lot and learner.ledger is None
+    # Where states are ordered, a list of Dopl depends on who else is on it.
+    by_plan = kind.activate is Learner.activate or (
+        kind.activate is Dopl.activate and isinstance(learner, Dopl) and not learner.ordered
+    )
+    plain = by_plan and not learner.by_lot and learner.ledger is None
     told = kind.count_moves is Learner.count_moves or learner.counts_episodes
     return plain and told and bool(learner.present.all()) and fits(world)
 

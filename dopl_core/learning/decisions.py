@@ -1,4 +1,7 @@
-"""Which strengths the decisions of a plan depend on, and how much evidence the best state needs.
+"""Which gains of help count as equal, and which strengths the decisions of a plan depend on.
+
+Among equals the worst off come first. Somebody better off comes before them as their gain becomes
+credible: by a margin of standard errors of what help is worth in each state.
 
 The advantage of helping an arm in a state depends on the arm's own strengths alone, once the plan
 is fixed: with h the relative values of the arm's states under the plan's policy,
@@ -8,43 +11,52 @@ answers tell of advantages that are near the cut, each as often as its state is 
 effect of help is unknown, any difference within an arm may matter.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from dopl_core.learning.bandit import FloatArray, IntArray, Pays
+from dopl_core.learning.bandit import FloatArray, Pays
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.preferences import OPTIMISM, Preferences
-from dopl_core.learning.transitions.class_rows import WEIGHT
-from dopl_core.learning.transitions.dynamics import Dynamics
+from dopl_core.learning.moves.dynamics import Dynamics
 
-CAUTION = 1.0  # standard errors by which people in the best state must gain more than others
-SURE = 2.0  # standard errors of the effect of help there beyond which no margin is needed
-BEFOREHAND = 1.0  # moves of each row, so that the standard error of an unseen row is finite
+MARGIN = 0.25  # standard errors by which the best off must gain more than the worst off
+CREDIBLE = 1.28  # standard errors: a gain has a posterior probability of 90 %
 
 
-def caution(plan: Plan, P: FloatArray, seen: IntArray | None) -> FloatArray:
-    """How much more than in a worse state help must gain in each state [S], to come before it.
+class Effect(NamedTuple):
+    """What help is worth in each state, on average of those who are in it: gain and its error [S]."""
 
-    People in the best state cannot rise, and a handful of moves easily seems to say that help keeps
-    them there. So they come before others only if their gain is credible: by CAUTION standard
-    errors of the effect of help in this state, estimated from the moves that were seen in it. As
-    the mean effect rises to SURE standard errors, the margin shrinks to 0. Of the effect, only the
-    share that is due to moves counts, and not what was believed before them (class_rows.py).
-    P: [N, S, A, S'];  seen: [S, A] moves of all arms; None for no caution
-    """
+    gain: FloatArray
+    error: FloatArray
+
+    @property
+    def is_credible_in_best(self) -> bool:
+        """Whether people in the best state gain anything, by CREDIBLE standard errors."""
+        return bool(self.gain[-1] >= CREDIBLE * self.error[-1])
+
+
+def effect_of_help(plan: Plan, moves: Dynamics) -> Effect | None:
+    """What help is worth in each state, by the values of the plan; None if that is not estimated."""
+    if moves.effect is None or moves.effect_covariance is None:
+        return None
     S = plan.index.shape[1]
-    needed = np.zeros(S)
-    if seen is None:
-        return needed
-    values = plan.start[1:].reshape(-1, 1, S)
-    there = plan.occupancy.sum(axis=(1, 2))  # 0 for absent arms
-    rows = P[:, -1]  # [N, A, S'] of the best state
-    of_values = (rows * values**2).sum(axis=2) - (rows * values).sum(axis=2) ** 2
-    there = there / max(float(there.sum()), 1e-300)
-    error = np.sqrt((there @ of_values / (BEFOREHAND + seen[-1])).sum())
-    effect = there @ ((rows[:, 1] - rows[:, 0]) * values[:, 0]).sum(axis=1)
-    effect *= seen[-1].min() / (seen[-1].min() + WEIGHT)
-    needed[-1] = np.clip(SURE * error - effect, 0, CAUTION * error)
-    return needed
+    there = plan.occupancy.sum(axis=2)  # 0 for absent arms
+    there = there / np.maximum(there.sum(axis=0), 1e-300)
+    values = there.T @ plan.start[1:].reshape(-1, S)  # [S, S'] relative values of those in a state
+    gain = (moves.effect * values).sum(axis=1)
+    variance = np.einsum("st,stu,su->s", values, moves.effect_covariance, values)
+    return Effect(gain, np.sqrt(np.maximum(variance, 0)))
+
+
+def margin(effect: Effect) -> FloatArray:
+    """How much more than in the worst state help must gain in each state [S], to come before it.
+
+    It grows evenly from the worst state to the best, and shrinks as it becomes known what help does.
+    """
+    square = effect.error**2
+    rank = np.linspace(0, 1, len(square))
+    return MARGIN * np.sqrt(square + square.mean()) * rank
 
 
 def importance(plan: Plan, moves: Dynamics, belief: Preferences, pays: Pays) -> FloatArray:

@@ -1,6 +1,7 @@
 """Direct Online Preference Learning: with the paper's confidence or a calibrated one."""
 
 import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
@@ -8,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dopl_core.learning import annotators, decisions, draws, preferences
+from dopl_core.learning import annotators, decisions, preferences
 from dopl_core.learning import columns as columns_of
 from dopl_core.learning.bandit import (
     UNKNOWN,
@@ -18,20 +19,22 @@ from dopl_core.learning.bandit import (
     check_choice,
     check_places,
     in_states,
+    state_chances,
 )
 from dopl_core.learning.columns import Columns
 from dopl_core.learning.counts import Counts
 from dopl_core.learning.effects import KINDS, HelpKind
 from dopl_core.learning.estimates import Estimates, Rows
 from dopl_core.learning.learner import Learner, Moves
+from dopl_core.learning.moves import dynamics, model, weeks
+from dopl_core.learning.moves.dynamics import Dynamics
 from dopl_core.learning.pairs import informative_pairs, pair_designs
 from dopl_core.learning.pairs.pair_designs import DESIGNS
+from dopl_core.learning.places import finding_out
 from dopl_core.learning.planning import Engine, Plan, among_all, even_floors, plan
 from dopl_core.learning.preferences import Preferences
 from dopl_core.learning.state_arrays import pack, unpack
 from dopl_core.learning.streams import Stream, generator
-from dopl_core.learning.transitions import dynamics, moves, seasons
-from dopl_core.learning.transitions.dynamics import Dynamics
 
 Confidence = Literal["calibrated", "paper"]
 Reference = Literal["fixed", "most-compared"]
@@ -103,7 +106,7 @@ class Dopl(Learner):
         self.reference, self.groups = reference, groups
         self.answers, self.ordered, self.columns = answers, ordered, columns
         self.help_kind, self.find_out = help_kind, find_out
-        self.recent = seasons.nothing_yet(n_arms)
+        self.recent = weeks.nothing_yet(n_arms)
 
     _before: Preferences | None = None  # the strengths of the plan before
 
@@ -184,23 +187,81 @@ class Dopl(Learner):
         self.preferences = unpack(Preferences, "preferences", state)
         self.dynamics = unpack(Dynamics, "dynamics", state)
         super().restore(state)
-        self.recent = state.get("recent", seasons.nothing_yet(self.n_arms)).copy()
+        self.recent = state.get("recent", weeks.nothing_yet(self.n_arms)).copy()
 
     def forget_plan(self) -> None:
         super().forget_plan()
         self.preferences = self.dynamics = None
 
     def _merits(self, plan: Plan) -> tuple[FloatArray, ...]:
-        """If states are ordered, the best one needs evidence, and ties go to the worse off.
-
-        So while nothing is known of what help does, it goes to the worst off.
+        """If states are ordered, somebody better off needs a credible gain, and ties go to the
+        worse off. So while nothing is known of what help does, it goes to the worst off.
         """
         (merit,) = super()._merits(plan)
         if not self.ordered or self.preferences is None:
             return (merit,)
-        if self.ties == "advantage" and self.dynamics is not None:
-            merit = merit - decisions.caution(plan, self.dynamics.mean, self.dynamics.seen)
+        if (effect := self._effect(plan)) is not None:
+            merit = merit - decisions.margin(effect)
         return merit, -self.preferences.mean
+
+    def _effect(self, plan: Plan) -> decisions.Effect | None:
+        """What help is worth in each state; None where the decision does not depend on it."""
+        if self.dynamics is None or self.ties != "advantage":
+            return None
+        return decisions.effect_of_help(plan, self.dynamics)
+
+    def activate(
+        self,
+        states: IntArray,
+        epoch: int,
+        where: FloatArray | None = None,
+        eligible: NDArray[np.bool_] | None = None,
+        lists: Sequence[IntArray] = (),
+    ) -> IntArray:
+        """The arms to help in an epoch of this episode, in order; ties are broken at random.
+
+        If states are ordered, arms in the best state have few places until their gain is credible,
+        and a few places find out what help does where that is not known (finding_out.py).
+        """
+        listed = super().activate(states, epoch, where, eligible, lists)
+        plan, may = self.planned(), self._may(eligible)
+        effect = self._effect(plan) if self.ordered else None
+        if effect is None or len(may) <= len(listed):
+            return listed
+        chances = state_chances(states, self.n_states, where, self.present)
+        score = self.standing(states, where) + self.tie_keys[epoch]
+        return finding_out.choose(
+            listed,
+            may[np.argsort(-score[may], kind="stable")],
+            finding_out.Hope(
+                state=np.where(states == UNKNOWN, UNKNOWN, states),
+                gain=(chances * plan.advantage).sum(axis=1),
+                error=effect.error,
+            ),
+            best_credible=effect.is_credible_in_best,
+            places=self.places_to_find_out,
+            codes=None if self.ledger is None else self.ledger.sharing.codes,
+        )
+
+    @property
+    def places_to_find_out(self) -> int:
+        """How many places of a list may find out what help does; places by lot find out too."""
+        most = finding_out.usual(self.budget) if self.find_out is None else self.find_out
+        return max(0, most - self.by_lot) if self.ordered else 0
+
+    def finds_out(
+        self, states: IntArray, listed: IntArray, where: FloatArray | None = None
+    ) -> IntArray:
+        """Which of the listed arms others would precede, if it were not to find out."""
+        plan = self.planned()
+        if not self.ordered or self._effect(plan) is None:
+            return np.empty(0, dtype=np.int64)
+        urgency = self.standing(states, where)
+        off = np.setdiff1d(np.flatnonzero(self.present), listed)
+        first = urgency[off].max(initial=-np.inf)
+        behind = listed[urgency[listed] < first]
+        order = np.argsort(urgency[behind], kind="stable")
+        return np.sort(behind[order[: self.places_to_find_out]])
 
     def rewards(self) -> FloatArray:
         """The rewards [N, S, A] of the plan: Q~ for acting, and Q^ for waiting.
@@ -221,21 +282,24 @@ class Dopl(Learner):
     def _estimate_dynamics(self) -> Dynamics:
         if self.confidence == "paper":
             return dynamics.paper(self.visits, self.episode * self.horizon, self.epsilon)
-        rng = generator(Stream.CLASSES, self.seed, self.episode)
-        found = dynamics.calibrated(self.visits, self._known(), rng, ordered=self.ordered)
-        return seasons.in_season(found, self.visits, self.recent)
+        known, rng = self._known(), generator(Stream.CLASSES, self.seed, self.episode)
+        return model.estimate(self.visits, known, self.recent, rng, **self._beliefs_of_moves())
+
+    def _beliefs_of_moves(self) -> dict[str, Any]:
+        """What the model of moves is told beside the moves."""
+        return {"ordered": self.ordered, "kind": self.help_kind}
 
     def count_moves(
         self, states: IntArray, helped: IntArray, next_states: IntArray, times: int = 1
     ) -> None:
         super().count_moves(states, helped, next_states, times)
         if self.ordered and times > 0:
-            self.recent = seasons.remembered(self.recent, states, helped, next_states)
+            self.recent = weeks.remembered(self.recent, states, helped, next_states)
 
     def revise_moves(self, ago: int, wrong: Moves, right: Moves) -> None:
         kept = self.recent
         super().revise_moves(ago, wrong, right)
-        self.recent = seasons.revised(kept, ago, *right)
+        self.recent = weeks.revised(kept, ago, *right)
 
     def forget_moves(self, arm: int) -> None:
         super().forget_moves(arm)
@@ -251,7 +315,8 @@ class Dopl(Learner):
         if known is None or self.confidence == "paper":
             return {}
         rng = generator(Stream.CLASSES, self.seed, self.episode)
-        return moves.which_columns(self.visits, known, ordered=self.ordered, rng=rng)
+        learnt = model.learn(self.visits, known, rng, **self._beliefs_of_moves())
+        return dict.fromkeys(known.names, 0.0) | model.which_columns(learnt)
 
     def _estimate_preferences(self) -> Preferences:
         # Errata 13: the reference is chosen by the first plan that has answers, then it stays.
@@ -280,13 +345,14 @@ class Dopl(Learner):
         return known if known.covariance is not None else self._strengths(known.reference)
 
     def draw_moves(self, count: int, rng: np.random.Generator, idle: float = 0.0) -> FloatArray:
-        """Transitions [count, N, S, A, S'] drawn from the posterior (draws.py)."""
-        return draws.moves(self.visits, self._known(), count, rng, idle)
+        """Transitions [count, N, S, A, S'] drawn from the posterior."""
+        told = self._beliefs_of_moves()
+        return model.draw(self.visits, self._known(), count, rng, idle, **told)
 
     def draw_strengths(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Strengths [count, N, S] drawn from the posterior; independently if there are many."""
         few = self.counts.size <= preferences.MOST_EXACT
-        return draws.strengths(self.belief() if few else self._believed(), count, rng)
+        return preferences.draw(self.belief() if few else self._believed(), count, rng)
 
     def _strengths(self, reference: int | None) -> Preferences:
         warm = None if self.preferences is None else dict(self.preferences.warm)

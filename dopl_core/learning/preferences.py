@@ -13,7 +13,7 @@ from dopl_core.learning.bradley_terry.reliability import (
 )
 from dopl_core.learning.counts import Counts
 from dopl_core.learning.streams import Stream, generator
-from dopl_core.learning.transitions.dynamics import hoeffding
+from dopl_core.learning.moves.dynamics import hoeffding
 
 LIPSCHITZ = 1.3  # Lemma 4's L
 _ALL = slice(None)
@@ -220,3 +220,15 @@ def calibrated_strengths(
     counts.add(np.asarray(winners, dtype=np.int64), np.asarray(losers, dtype=np.int64))
     belief = calibrated(counts, n_states, None)
     return belief.mean, belief.sd
+
+
+def draw(belief: Preferences, count: int, rng: np.random.Generator) -> FloatArray:
+    """Strengths [D, N, S] drawn from the Gaussian that `belief` is; each by itself, where it has no
+    covariance.
+    """
+    V = belief.covariance
+    if V is None:
+        return belief.mean + belief.sd * rng.standard_normal((count, *belief.mean.shape))
+    known, basis = np.linalg.eigh(V)
+    noise = rng.standard_normal((count, len(V))) * np.sqrt(np.maximum(known, 0))
+    return belief.mean + (noise @ basis.T).reshape(count, *belief.mean.shape)

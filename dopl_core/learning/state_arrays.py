@@ -35,6 +35,6 @@ def unpack(kind: Any, name: str, state: dict[str, NDArray[Any]]) -> Any:
     missing = {
         field.name: None
         for field in fields(kind)
-        if field.name in ("reference", "covariance", "common", "start", "seen")
+        if field.default is None or field.name in ("reference", "covariance", "common", "start")
     }
     return kind(**(missing | values))

@@ -1,0 +1,285 @@
+"""Tilts: what columns and each person's own moves say of all their rows.
+
+A person's rows are those of everybody, tilted towards better or worse states. The log-odds of the
+next state t in row r (a state, with help or without) rise by x_t times the tilt
+    eta[n, r] = b_n + a_r d_n + sum_k F[n, k] (T_r . beta_k),
+with x_t from -1 (worst) to 1 (best). b_n is how well a person does, d_n their own response to help;
+a column k has a term for all rows, one for help, and smaller ones for each state and for help in it.
+All are normal about 0. How large they are is learnt: one variance for all b, one for all d, and one
+for each column, so that a column that says nothing gets none.
+
+Axes: n people, r rows (row 2 s + a), t next states, d personal terms (b, d), k features of columns,
+j terms of a feature; c stands for both k and j.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+
+from dopl_core.learning.bandit import FloatArray, IntArray
+from dopl_core.learning.columns import Column
+
+PERSONAL = np.array([0.04, 0.01])  # the variances of b and d before any data
+PERSONAL_WORTH = 5.0  # what these count for, in people
+COLUMN_START, COLUMN_PRIOR = 0.1, 0.01  # variance of a column: where the search starts; its prior
+SHARES = (1.0, 1.0, 0.2, 0.2)  # of a column's variance: all rows, help, each state, help in it
+MOST_TERMS = 300  # of columns
+ROUNDS, NEWTON = 6, 2
+FIXED = "always helped"  # the column of who is always helped and who never: its variance is given
+FIXED_VARIANCE = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What all people's moves say of the terms of columns, and how large terms are.
+
+    columns: those that are used, and their features [N, k] of all people
+    beta: [c] and covariance [c, c];  prior: [c] variances, as learnt
+    personal: [d] variances of the personal terms, as learnt
+    """
+
+    columns: tuple[Column, ...]
+    features: FloatArray
+    beta: FloatArray
+    covariance: FloatArray
+    prior: FloatArray
+    personal: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Tilts:
+    """What is known of the tilts of some people: a Gaussian.
+
+    eta: [n, r];  personal: [n, d] terms and their covariance given those of columns [n, d, d]
+    cross: [n, d, c] by how much personal terms fall as those of columns rise;  features: [n, k]
+    """
+
+    shared: Shared
+    eta: FloatArray
+    personal: FloatArray
+    covariance: FloatArray
+    cross: FloatArray
+    features: FloatArray
+
+    def draw(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Draws [D, n, r] of the tilts."""
+        R, found = self.eta.shape[1], self.shared
+        off = rng.standard_normal((count, len(found.beta))) @ _root(found.covariance).T
+        noise = rng.standard_normal((count, *self.personal.shape))
+        personal = self.personal + np.einsum("nde,Dne->Dnd", _root(self.covariance), noise)
+        personal -= np.einsum("ndc,Dc->Dnd", self.cross, off)
+        columns = (found.beta + off).reshape(count, self.features.shape[1], 2 + R)
+        tilt = np.einsum("nk,Dkj,rj->Dnr", self.features, columns, terms(R), optimize=True)
+        return np.asarray(tilt + personal @ personal_terms(R).T)
+
+    def variance(self) -> FloatArray:
+        """The variance [n, r] of the tilts."""
+        N, R = self.eta.shape
+        Z = personal_terms(R)
+        own = np.einsum("rd,nde,re->nr", Z, self.covariance, Z)
+        if self.features.shape[1]:
+            for r, (z, t) in enumerate(zip(Z, terms(R), strict=True)):
+                of_row = (self.features[:, :, None] * t).reshape(N, -1)
+                of_row = of_row - np.einsum("d,ndc->nc", z, self.cross)
+                own[:, r] += ((of_row @ self.shared.covariance) * of_row).sum(axis=1)
+        return own
+
+
+def tilted(rows: FloatArray, tilt: FloatArray) -> FloatArray:
+    """Rows [..., r, t], from rows that broadcast to them and tilts [..., r]."""
+    odds = rows * np.exp(tilt[..., None] * scores(rows.shape[-1]))
+    return np.asarray(odds / odds.sum(axis=-1, keepdims=True))
+
+
+def scores(n_states: int) -> FloatArray:
+    """How good each next state is [t], from -1 (worst) to 1 (best)."""
+    return np.linspace(-1.0, 1.0, n_states)
+
+
+def personal_terms(n_rows: int) -> FloatArray:
+    """What b and d add to the tilt of each row [r, d]."""
+    return np.stack([np.ones(n_rows), np.arange(n_rows) % 2], axis=1)
+
+
+def terms(n_rows: int) -> FloatArray:
+    """What the terms of a feature add to the tilt of each row [r, j]."""
+    act = (np.arange(n_rows) % 2).astype(float)[:, None]
+    state = np.eye(n_rows // 2)[np.arange(n_rows) // 2]
+    return np.concatenate([np.ones((n_rows, 1)), act, state, act * state], axis=1)
+
+
+def features(columns: Sequence[Column]) -> tuple[FloatArray, IntArray]:
+    """Columns as standardised numbers [n, k], 0 where they are missing, and the column of each."""
+    parts: list[FloatArray] = []
+    of: list[int] = []
+    for number, column in enumerate(columns):
+        if column.kind == "number":
+            part = np.nan_to_num(column.values.astype(float))[:, None]
+        else:
+            part = (column.values[:, None] == np.arange(len(column.labels))).astype(float)
+            part = part[:, 1:] if len(column.labels) == 2 else part
+            known = column.values >= 0
+            share = part[known].mean(axis=0) if known.any() else part.mean(axis=0)
+            part = (part - share) / np.sqrt(np.maximum(share * (1 - share), 0.05))
+            part[~known] = 0
+        parts.append(part)
+        of += [number] * part.shape[1]
+    return np.concatenate(parts, axis=1), np.array(of)
+
+
+def fit(
+    counts: FloatArray,
+    rows: FloatArray,
+    columns: Sequence[Column],
+    people: IntArray,
+    n_people: int,
+) -> Tilts:
+    """The tilts of `people` from their moves `counts` [n, r, t], where everybody's rows are [r, t].
+
+    Newton's method for all terms, in turns with their variances (MacKay's update for columns,
+    expectation and maximisation for people).
+    """
+    N, R = counts.shape[:2]
+    surplus = (counts @ scores(rows.shape[1])).sum(axis=1)
+    surplus -= counts.sum(axis=2) @ (rows @ scores(rows.shape[1]))
+    used, every, of = _used(columns, n_people, people, surplus, counts.sum(axis=(1, 2)), R)
+    F = every[people]
+    share = np.tile(np.repeat(SHARES, [1, 1, R // 2, R // 2]), F.shape[1])
+    column = np.repeat(of, 2 + R)
+    fixed = np.array([one.name == FIXED for one in used], dtype=bool)
+    v = np.where(fixed, FIXED_VARIANCE, COLUMN_START)
+    none = np.zeros((len(column), len(column)))
+    shared = Shared(used, every, np.zeros(len(column)), none, v[column] * share, PERSONAL)
+    cross = np.zeros((N, 2, len(column)))
+    now = Tilts(shared, np.zeros((N, R)), np.zeros((N, 2)), np.zeros((N, 2, 2)), cross, F)
+    for _ in range(ROUNDS):
+        for _ in range(NEWTON):
+            now = _newton(now, counts, rows)
+        shared, spread = now.shared, now.covariance[:, range(2), range(2)]
+        if len(column):
+            meet = now.cross @ shared.covariance
+            spread = spread + (meet * now.cross).sum(axis=2)
+            known = np.bincount(column, 1 - shared.covariance.diagonal() / shared.prior)
+            size = np.bincount(column, shared.beta**2 / share) + COLUMN_PRIOR
+            v = np.where(fixed, FIXED_VARIANCE, size / (np.maximum(known, 1e-3) + 1))
+        size = (now.personal**2 + spread).sum(axis=0) + PERSONAL_WORTH * PERSONAL
+        learnt = replace(shared, prior=v[column] * share, personal=size / (N + PERSONAL_WORTH))
+        now = replace(now, shared=learnt)
+    return now
+
+
+def of_people(shared: Shared, counts: FloatArray, rows: FloatArray, people: IntArray) -> Tilts:
+    """The tilts of further people [n], from their moves [n, r, t], where all else is known."""
+    N, R = counts.shape[:2]
+    F = shared.features[people]
+    cross = np.zeros((N, 2, len(shared.beta)))
+    now = Tilts(shared, _eta(F, shared.beta, np.zeros((N, 2)), R), np.zeros((N, 2)), cross, cross, F)
+    for _ in range(NEWTON):
+        now = _newton(now, counts, rows, personal_only=True)
+    return now
+
+
+def _newton(
+    now: Tilts, counts: FloatArray, rows: FloatArray, *, personal_only: bool = False
+) -> Tilts:
+    """One step for all terms; the personal ones meet only in those of columns: they are eliminated.
+
+    In H = [[A, B'], [B, C]] of persons and columns, A consists of a 2 by 2 block for each person.
+    """
+    shared, F, R = now.shared, now.features, counts.shape[1]
+    Z, T, x = personal_terms(R), terms(R), scores(counts.shape[2])
+    N, (K, J) = len(counts), (F.shape[1], T.shape[1])
+    total = counts.sum(axis=2)
+    q = tilted(rows, now.eta)
+    mean = q @ x
+    weight = total * np.maximum(q @ x**2 - mean**2, 1e-9)
+    uphill = counts @ x - total * mean
+    own = _inverse(np.einsum("nr,rd,re->nde", weight, Z, Z) + np.diag(1 / shared.personal))
+    slope = uphill @ Z - now.personal / shared.personal
+    beta, cross = shared.beta, now.cross
+    if K:
+        meet = np.einsum("nr,rd,rj->ndj", weight, Z, T)
+        both = (F[:, None, :, None] * meet[:, :, None]).reshape(N, 2, K * J)
+        cross = own @ both
+    if K and not personal_only:
+        squares = np.einsum("nr,ri,rj->nij", weight, T, T, optimize=True)
+        precision = np.einsum("nk,nl,nij->kilj", F, F, squares, optimize=True)
+        precision = precision.reshape(K * J, K * J) + np.diag(1 / shared.prior)
+        precision -= both.reshape(-1, K * J).T @ cross.reshape(-1, K * J)
+        covariance = np.linalg.inv(precision)
+        towards = (F.T @ (uphill @ T)).ravel() - beta / shared.prior
+        change = (covariance @ (towards - np.einsum("ndc,nd->c", cross, slope))).clip(-1, 1)
+        beta, slope = beta + change, slope - both @ change
+        shared = replace(shared, beta=beta, covariance=covariance)
+    personal = now.personal + np.einsum("nde,ne->nd", own, slope).clip(-1, 1)
+    return Tilts(shared, _eta(F, beta, personal, R), personal, own, cross, F)
+
+
+def _eta(F: FloatArray, beta: FloatArray, personal: FloatArray, n_rows: int) -> FloatArray:
+    """The tilts [n, r]."""
+    eta = personal @ personal_terms(n_rows).T
+    if F.shape[1]:
+        eta = eta + F @ beta.reshape(F.shape[1], -1) @ terms(n_rows).T
+    return np.asarray(eta)
+
+
+def _used(
+    columns: Sequence[Column],
+    n_people: int,
+    people: IntArray,
+    surplus: FloatArray,
+    moves: FloatArray,
+    n_rows: int,
+) -> tuple[tuple[Column, ...], FloatArray, IntArray]:
+    """The columns that say most, as many as fit into MOST_TERMS: their features, whose they are.
+
+    A column is the likelier to matter the more the surplus of people [n], how much further up their
+    moves [n] went than everybody's would, goes with it.
+    """
+    if not columns:
+        return (), np.empty((n_people, 0)), np.empty(0, dtype=np.int64)
+    F, of = features(columns)
+    seen = F[people]
+    goes_with = (seen.T @ surplus) ** 2 / np.maximum((seen**2).T @ moves, 1e-12)
+    sizes = np.bincount(of)
+    best = np.argsort(-np.bincount(of, goes_with) / sizes, kind="stable")
+    kept = np.sort(best[sizes[best].cumsum() * (2 + n_rows) <= MOST_TERMS])
+    inside = np.isin(of, kept)
+    return tuple(columns[at] for at in kept), F[:, inside], np.searchsorted(kept, of[inside])
+
+
+def matters(shared: Shared) -> dict[str, float]:
+    """The posterior probability that each column has any terms; beforehand it is a half.
+
+    With J the information that the moves hold on its terms and b their pull, the evidence for terms
+    of variance V against none is b (J + 1/V)^-1 b / 2 - ln|1 + V J| / 2.
+    """
+    chances, start = {}, 0
+    n_features = [len(column.labels) if len(column.labels) > 2 else 1 for column in shared.columns]
+    each = len(shared.beta) // max(1, sum(n_features))
+    share = np.repeat(SHARES, [1, 1, each // 2 - 1, each // 2 - 1])
+    for column, count in zip(shared.columns, n_features, strict=True):
+        at = slice(start, start + count * each)
+        precision = np.linalg.inv(shared.covariance[at, at])
+        information = precision - np.diag(1 / shared.prior[at])
+        pull, V = precision @ shared.beta[at], COLUMN_START * np.tile(share, count)
+        evidence = pull @ np.linalg.solve(information + np.diag(1 / V), pull)
+        evidence -= np.linalg.slogdet(np.eye(len(V)) + V[:, None] * information)[1]
+        chances[column.name] = float(expit(evidence / 2))
+        start = at.stop
+    return chances
+
+
+def _inverse(blocks: FloatArray) -> FloatArray:
+    """The inverses of symmetric 2 by 2 matrices [n, 2, 2]."""
+    a, b, c = blocks[:, 0, 0], blocks[:, 0, 1], blocks[:, 1, 1]
+    turned = np.stack([np.stack([c, -b], axis=1), np.stack([-b, a], axis=1)], axis=1)
+    return np.asarray(turned / (a * c - b * b)[:, None, None])
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """A matrix [..., i, i] whose square is the covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0))[..., None, :])

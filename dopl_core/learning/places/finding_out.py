@@ -1,0 +1,100 @@
+"""Places of a list to find out what help does, where that is not known yet.
+
+A list of the highest expected gains alone may never learn what help does in states that it does not
+reach. So a few places go to people whose gain could be largest, as far as it is uncertain: by their
+gain and HOPE standard errors of the effect of help in their state. Places are spread over states: the
+error counts for less, the more people in the state are on the list already.
+
+Until help is known to do something in the best state, at most a quarter of a list goes there, beyond
+what the worst off would leave free.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
+
+HOPE = 2.0  # standard errors
+ONE_IN = 8  # places: of so many one may find out; so a list of fewer has none
+BEST_SHARE = 0.25  # of a list, for people in the best state, while their gain is not credible
+
+
+class Hope(NamedTuple):
+    """What each arm could gain: its state and gain [N], and the error of gains in each state [S]."""
+
+    state: IntArray
+    gain: FloatArray
+    error: FloatArray
+
+
+def usual(budget: int) -> int:
+    """How many places of a list may find out, unless the owner says otherwise."""
+    return budget // ONE_IN
+
+
+def choose(
+    listed: IntArray,
+    order: IntArray,
+    hope: Hope,
+    *,
+    best_credible: bool,
+    places: int,
+    codes: IntArray | None = None,
+) -> IntArray:
+    """The arms of a list after the best state is limited, and places find out; in order.
+
+    listed: by urgency alone;  order: all arms that may be listed, the most urgent first
+    codes: [N] groups that places are shared out among; each place stays in its group
+    """
+    on = np.zeros(len(hope.state), dtype=bool)
+    on[listed] = True
+    best = hope.state == len(hope.error) - 1
+    most = len(listed)
+    if not best_credible:
+        most = int(BEST_SHARE * len(listed)) + max(0, len(listed) - int((~best[order]).sum()))
+        _limit(on, order, best, most, codes)
+    _find_out(on, order, hope, best, most, places, codes)
+    return np.flatnonzero(on)
+
+
+def _limit(
+    on: NDArray[np.bool_],
+    order: IntArray,
+    best: NDArray[np.bool_],
+    most: int,
+    codes: IntArray | None,
+) -> None:
+    """Exchange arms in the best state beyond the first `most` for the most urgent others."""
+    for arm in order[(on & best)[order]][most:].tolist():
+        others = order[(~on & ~best)[order]]
+        others = others if codes is None else others[codes[others] == codes[arm]]
+        if len(others):
+            on[[arm, others[0]]] = False, True
+
+
+def _find_out(
+    on: NDArray[np.bool_],
+    order: IntArray,
+    hope: Hope,
+    best: NDArray[np.bool_],
+    most: int,
+    places: int,
+    codes: IntArray | None,
+) -> None:
+    """Exchange the last `places` arms of the list for those who could gain most."""
+    leaving = order[on[order]][::-1][:places].tolist()
+    on[leaving] = False
+    for arm in leaving:
+        known = ~on & (hope.state != UNKNOWN)
+        if (on & best).sum() >= most:
+            known &= ~best
+        others = order[known[order]]
+        others = others if codes is None else others[codes[others] == codes[arm]]
+        if not len(others):
+            on[arm] = True
+            continue
+        listed = np.bincount(hope.state[on & (hope.state != UNKNOWN)], minlength=len(hope.error))
+        could = hope.gain + HOPE * (hope.error / np.sqrt(1 + listed))[hope.state]
+        on[others[np.argmax(could[others])]] = True

@@ -40,7 +40,7 @@ from dopl_core.learning import preferences
 from dopl_core.learning.bandit import Bandit
 from dopl_core.learning.columns import Columns, category
 from dopl_core.learning.learner import Learner
-from dopl_core.learning.transitions import dynamics
+from dopl_core.learning.moves import model
 from dopl_core.world import SimulatedWorld
 
 sys.path.append(str(Path(__file__).parent))  # `dopl bench` loads this file by its path
@@ -283,9 +283,9 @@ def _estimates() -> tuple[float, float]:
     learner.replan()
     play_episode(learner, world)
     warm = preferences.calibrated(learner.counts, bandit.n_states, 0).warm
-    started = _clock()
+    rng, started = np.random.default_rng(0), _clock()
     for _ in range(50):
-        dynamics.calibrated(learner.visits)
+        model.estimate(learner.visits, None, learner.recent, rng, ordered=learner.ordered)
     between = _clock()
     for _ in range(50):
         preferences.calibrated(learner.counts, bandit.n_states, 0, warm)

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from dopl_core import environments, studies
 from dopl_core.learning.bandit import UNKNOWN, WAIT, Bandit, FloatArray, IntArray
 from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.moves.model import dirichlet
 from dopl_core.learning.places import lot_trial
 from dopl_core.learning.places.reported_weeks import ReportedWeeks
-from dopl_core.learning.transitions import moves as move_model
 from dopl_core.studies import Arm, power
 from dopl_core.world import SimulatedWorld
 
@@ -62,7 +62,7 @@ def _cpap(seed: int) -> FloatArray:
 
 def _own_ways(seed: int) -> FloatArray:
     kinds = environments.load("cpap").transitions[:, :, WAIT][[0, 10, 10]]
-    return move_model.dirichlet(10 * np.repeat(kinds, 20, axis=0), np.random.default_rng(7))
+    return dirichlet(10 * np.repeat(kinds, 20, axis=0), np.random.default_rng(7))
 
 
 def _class(seed: int) -> FloatArray:

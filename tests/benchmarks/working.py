@@ -19,12 +19,12 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dopl_core import environments
-from dopl_core.learning import draws
+from dopl_core.learning import preferences
 from dopl_core.learning.bandit import ACT, WAIT, Bandit, FloatArray, IntArray, actions
 from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.moves import model
 from dopl_core.learning.places.reported_weeks import ReportedWeeks
 from dopl_core.learning.planning import plan
-from dopl_core.learning.transitions import moves as move_model
 from dopl_core.studies import effect_of_help, forecast
 from dopl_core.world import SimulatedWorld
 
@@ -106,7 +106,7 @@ def truth(kind: str, seed: int) -> Bandit:
     if kind == "drawn":
         P = _any_truth(bandit, rng)
     if kind.startswith(("own", "drawn")):
-        P = move_model.dirichlet(OWN * P, rng)
+        P = model.dirichlet(OWN * P, rng)
     if "nothing" in kind:
         P[:, :, ACT] = P[:, :, WAIT]
     return replace(bandit, transitions=P)
@@ -150,7 +150,7 @@ def clinic(kind: str, seed: int) -> Run:
         found = effect_of_help.effect_within(seen, bandit.n_states)
         signs.append(_sign(found.overall, learner, week, rng))
     moves, sceptical = (
-        draws.moves(learner.visits, None, DRAWS, rng, idle)
+        model.draw(learner.visits, None, DRAWS, rng, idle)
         for idle in (0, forecast.NO_EFFECT_PRIOR)
     )
     either = forecast.under_both_priors(moves, sceptical)
@@ -173,7 +173,7 @@ def _sign(
     sign = effect_of_help.proven_sign(found, found, week)
     if not sign:
         return 0
-    drawn = draws.moves(learner.visits, None, DRAWS, rng, forecast.NO_EFFECT_PRIOR)
+    drawn = model.draw(learner.visits, None, DRAWS, rng, forecast.NO_EFFECT_PRIOR)
     sceptical = effect_of_help.overall_effect(effect_of_help.gains(drawn), learner.visits)
     return effect_of_help.proven_sign(found, sceptical, week)
 
@@ -266,7 +266,7 @@ def _ahead(
         "the list over worst first": _holds(worth.over_worst_first, truth[0] - truth[1]),
     }
     listed = learner.activate(states, 0)
-    strengths = draws.strengths(learner.belief(), 60, rng)
+    strengths = preferences.draw(learner.belief(), 60, rng)
     sure = forecast.belonging_probability(
         forecast.best_lists(moves[:60], strengths, states, bandit.budget)
     )

@@ -1,18 +1,18 @@
 """The assessment of a study: the effect of help, the forecast, and how sure the list is."""
 
+import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
-from dopl_core.learning.decisions import caution
+from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, state_chances
 from dopl_core.learning.learner import Learner
-from dopl_core.learning.planning import plan
-from dopl_core.learning.planning.ranking import rank
-from dopl_core.learning.preferences import MOST_EXACT
+from dopl_core.learning.places.reported_weeks import ReportedWeeks
+from dopl_core.learning.planning import among_all, plan
+from dopl_core.learning.preferences import MOST_EXACT, Preferences
 from dopl_core.studies.analysis import effect_of_help, forecast
 from dopl_core.studies.analysis.effect_of_help import (
     EffectByLot,
@@ -24,10 +24,11 @@ from dopl_core.studies.analysis.forecast import Forecast
 from dopl_core.studies.model import rules
 from dopl_core.studies.model.log_values import Epoch, reported_weeks, state_label
 from dopl_core.studies.model.study_config import StudyConfig
+from dopl_core.studies.operate.help_lists import listed_to_find_out
 from dopl_core.studies.replay import learner_from_log
 from dopl_core.studies.replay.known_states import likely_states
 from dopl_core.studies.store.database import Store
-from dopl_core.studies.store.study_reader import read_study
+from dopl_core.studies.store.study_reader import StudyReader, read_study
 from dopl_core.studies.store.time_limits import slowly
 
 MORE_ANSWERS = 40  # the assessment says how many places this many answers would change
@@ -105,12 +106,8 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
     with read_study(store, study) as reader:
         config, row, moves = reader.config, reader.row, reader.epochs
         learner = learner or learner_from_log.learner_now(reader)
-        epoch = reader.present_epoch() if row.episode else None
-    S = config.n_states
-    n_arms = max((len(move.states) for move in moves), default=config.n_arms)
-    weeks = reported_weeks(moves, n_arms)
-    groups = shared.codes[:n_arms] if (shared := rules.sharing(config)) else None
-    weeks = weeks._replace(barred=rules.barred(config, moves), groups=groups)
+        epoch = _open_epoch(reader)
+    S, weeks = config.n_states, _weeks(config, moves)
     rng = np.random.default_rng([config.seed % 2**32, row.seq])
     visits = learner.visits
     draws, sceptical = (
@@ -124,7 +121,8 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
     answers_changed: AnswersChanged | None = None
     seen = effect_of_help.seen_both_ways(visits).any()  # no figure without observations
     if epoch is not None and learner.has_posterior and seen:
-        states = epoch.states, likely_state(learner, epoch.states, moves)
+        where = state_probabilities(learner, epoch.states, moves)
+        states = epoch.states, where.argmax(axis=1)
         coming = _forecast(learner, forecast.under_both_priors(draws, sceptical), states[1], rng)
         if learner.present.sum() <= MOST_PEOPLE:
             places = _places(config, learner, draws, states, moves, rng)
@@ -132,7 +130,7 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
                 changed = places_changed(learner, states, moves[-1], rng)
             if config.ordered and not config.fair_column:  # a group's share decides places, too
                 may = rules.eligible(config, moves[:-1])
-                answers_changed = _answers_changed(learner, epoch.states, moves[-1], may)
+                answers_changed = _answers_changed(learner, epoch, where, may)
     return Assessment(
         config=config,
         weeks=len(weeks.states),
@@ -149,17 +147,33 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
     )
 
 
+def _open_epoch(reader: StudyReader) -> Epoch | None:
+    """The epoch that is going on, and who is listed to find out; None before the first list."""
+    if not reader.row.episode:
+        return None
+    if reader.config.world == "simulated":
+        return reader.present_epoch()
+    return replace(reader.present_epoch(), to_find_out=listed_to_find_out(reader))
+
+
+def _weeks(config: StudyConfig, moves: Sequence[Epoch]) -> ReportedWeeks:
+    """The reported weeks, with the rules of the study."""
+    n_arms = max((len(move.states) for move in moves), default=config.n_arms)
+    groups = shared.codes[:n_arms] if (shared := rules.sharing(config)) else None
+    barred = rules.barred(config, moves)
+    return reported_weeks(moves, n_arms)._replace(barred=barred, groups=groups)
+
+
 def _draw_count(visits: IntArray) -> int:
     """How many posterior draws take at most about a second."""
     return int(np.clip(4_000_000 // visits.size, 20, 600))
 
 
-def likely_state(learner: Learner, states: IntArray, moves: Sequence[Epoch]) -> IntArray:
-    """The states [N], with unknown ones replaced by the most likely state."""
-    chances = likely_states(states, moves[:-1], learner.present, learner.known_dynamics().mean)
-    if chances is None:
-        return np.maximum(states, 0)
-    return np.where(states == UNKNOWN, chances.argmax(axis=1), states)
+def state_probabilities(learner: Learner, states: IntArray, moves: Sequence[Epoch]) -> FloatArray:
+    """The probability of each state [n, s]."""
+    rows = learner.known_dynamics().mean
+    lost = likely_states(states, moves[:-1], learner.present, rows)
+    return state_chances(states, learner.n_states, lost, learner.present)
 
 
 def _forecast(
@@ -254,29 +268,38 @@ def places_changed(
 
 
 def _answers_changed(
-    learner: Learner, states: IntArray, listed: Epoch, may: NDArray[np.bool_] | None = None
+    learner: Learner, listed: Epoch, where: FloatArray, may: NDArray[np.bool_] | None = None
 ) -> AnswersChanged | None:
     """The places of the list that the order of the states alone would have given to others.
 
-    By the same moves, with strengths that rise evenly with the order and are equal for all people.
-    Only people with a known state count. None if the list was made without answers.
-    may: [n] who may be on the list by the owner's rules; None for all
+    Only people with a known state count who are on the list neither by lot nor to find out. None if
+    the list was made without answers.
+    where: [n, s] the probability of each state;  may: [n] who may be listed; None for all
     """
     belief, here = learner.preferences, np.flatnonzero(learner.present)
     if belief is None or belief.reference is None or learner.dynamics is None:
         return None
-    chosen = np.setdiff1d(listed.arms, listed.by_lot)
+    states = listed.states
+    chosen = np.setdiff1d(listed.arms, [*listed.by_lot, *listed.to_find_out])
     chosen = chosen[states[chosen] != UNKNOWN]
     if not len(chosen):
         return None
-    order = np.tile(np.arange(learner.n_states, dtype=float), (len(here), 1))
-    P = learner.dynamics.mean[here]
-    made = plan(order, P, P, learner.budget, engine="lagrangian", pays=learner.pays)
-    advantage = made.advantage - caution(made, P, learner.dynamics.seen)
-    urgency = rank(advantage, -order)[np.arange(len(here)), states[here]]
-    barred = np.zeros(len(here), dtype=bool) if may is None else ~may[here]
-    urgency[(states[here] == UNKNOWN) | np.isin(here, listed.left_out) | barred] = -np.inf
-    last = np.sort(urgency)[-len(chosen)]
-    places = int((urgency[np.searchsorted(here, chosen)] < last).sum())
+    alone = _by_order_alone(learner, belief, learner.dynamics.mean[here])
+    others = alone.activate(states, listed.epoch, where, may)
+    others = np.setdiff1d(others, alone.finds_out(states, others, where))
+    urgency = alone.standing(states, where)
+    places = int((~np.isin(urgency[chosen], urgency[others])).sum())  # ties are no change
     spread, unsure = belief.mean[here].std(axis=0), belief.sd[here].mean(axis=0)
     return AnswersChanged(places, len(chosen), bool((spread > unsure).any()))
+
+
+def _by_order_alone(learner: Learner, belief: Preferences, P: FloatArray) -> Learner:
+    """The learner, if strengths rose evenly with the order of states and people were alike.
+
+    P: [n, s, a, s'] transitions of those who are present
+    """
+    order = np.tile(np.arange(learner.n_states, dtype=float), (learner.n_arms, 1))
+    here, alone = np.flatnonzero(learner.present), copy.copy(learner)
+    made = plan(order[here], P, P, learner.budget, engine="lagrangian", pays=learner.pays)
+    alone.plan, alone.preferences = among_all(made, here, len(order)), replace(belief, mean=order)
+    return alone

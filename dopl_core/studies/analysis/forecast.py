@@ -1,6 +1,6 @@
 """Forecast of the coming weeks: the list, worst first, help at random and no help, simulated.
 
-All are simulated with the same posterior draws (learning/draws.py) and the same random numbers, so
+All are simulated with the same posterior draws (learning/moves) and the same random numbers, so
 that no optimistic value is compared with a mean one.
 """
 

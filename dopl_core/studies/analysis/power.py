@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray, IntArray
+from dopl_core.learning.moves.everybody import prior_of_waiting
+from dopl_core.learning.moves.model import dirichlet
 from dopl_core.learning.places import lot_trial
 from dopl_core.learning.places.reported_weeks import better_off, better_states
-from dopl_core.learning.transitions import moves as move_model
-from dopl_core.learning.transitions.class_rows import waiting_prior
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.past_records import Records, sightings
 from dopl_core.studies.model.protocol import (
@@ -220,9 +220,9 @@ def unknown_share(config: StudyConfig, history: Records | None) -> float:
 
 def prior_rows(count: int, people: int, n_states: int, rng: np.random.Generator) -> FloatArray:
     """Rows without help [d, n, s, s'] by the learner's prior: most people stay where they are."""
-    prior = waiting_prior(np.zeros((n_states, n_states)))  # sums to WEIGHT in each row
-    of_all = move_model.dirichlet(np.tile(prior, (count, 1, 1, 1)), rng)
-    return move_model.dirichlet(np.repeat(PEOPLE_ALIKE * of_all, people, axis=1), rng)
+    prior = prior_of_waiting(np.zeros((n_states, n_states)), ordered=True)  # in moves
+    of_all = dirichlet(np.tile(prior, (count, 1, 1, 1)), rng)
+    return dirichlet(np.repeat(PEOPLE_ALIKE * of_all, people, axis=1), rng)
 
 
 def with_effect(rows: FloatArray, effect: float) -> FloatArray:

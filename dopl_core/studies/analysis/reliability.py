@@ -9,7 +9,7 @@ import numpy as np
 from dopl_core.learning.bradley_terry.reliability import ENOUGH as ENOUGH
 from dopl_core.learning.learner import Learner
 from dopl_core.studies.analysis import frames
-from dopl_core.studies.analysis.assessment import MOST_PEOPLE, likely_state, places_changed
+from dopl_core.studies.analysis.assessment import MOST_PEOPLE, places_changed, state_probabilities
 from dopl_core.studies.exchange.reliability_csv import MIN_ANSWERS as MIN_ANSWERS
 from dopl_core.studies.exchange.reliability_csv import MIN_COMPARISONS as MIN_COMPARISONS
 from dopl_core.studies.exchange.reliability_csv import MIN_DUELS as MIN_DUELS
@@ -70,7 +70,8 @@ def measure_enough(
     changed: dict[int, float] = {}
     places = 0 if epoch is None else len(epoch.listed) - len(epoch.by_lot)
     if epoch is not None and learner.has_posterior and learner.present.sum() <= MOST_PEOPLE:
-        states = epoch.states, likely_state(learner, epoch.states, moves)
+        likely = state_probabilities(learner, epoch.states, moves).argmax(axis=1)
+        states = epoch.states, likely
         rng = np.random.default_rng([config.seed % 2**32, row.seq])
         found = {more: places_changed(learner, states, moves[-1], rng, more) for more in MORE}
         changed = {more: number for more, number in found.items() if number is not None}

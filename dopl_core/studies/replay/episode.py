@@ -14,6 +14,7 @@ from dopl_core.studies.model.factories import adapt, learner_of, world_of
 from dopl_core.studies.model.log_values import Epoch
 from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.replay import known_states
+from dopl_core.studies.store.blobs import GONE
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +186,14 @@ def _sets(*arms: IntArray) -> list[set[int]]:
 def planned_learner(config: StudyConfig, arrays: Arrays) -> Learner:
     """The learner with the plan that `arrays` hold, and no counts."""
     learner = learner_of(config)
-    learner.restore(learner.state() | arrays)
+    restore_plan(learner, arrays)
     return learner
+
+
+def restore_plan(learner: Learner, arrays: Arrays) -> None:
+    """Give a learner the plan that `arrays` hold; its counts stay."""
+    kept = {name: array for name, array in arrays.items() if name not in GONE}
+    learner.restore(learner.state() | kept)
 
 
 def random_value(learner: Learner) -> float:

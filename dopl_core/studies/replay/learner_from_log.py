@@ -12,7 +12,7 @@ from dopl_core.studies.model.event_kinds import COUNTED, EXCLUSIONS, apply
 from dopl_core.studies.model.factories import learner_of
 from dopl_core.studies.model.outcomes import ANSWERS
 from dopl_core.studies.model.progress import Progress
-from dopl_core.studies.replay.episode import planned_learner
+from dopl_core.studies.replay.episode import planned_learner, restore_plan
 from dopl_core.studies.replay.replay import replay
 from dopl_core.studies.store import tables
 from dopl_core.studies.store.blobs import digest, pack, unpack_whole
@@ -52,7 +52,7 @@ def progress_now(reader: StudyReader) -> Progress:
     for event in events:
         apply(progress, event)
     if reader.row.episode:
-        progress.learner.restore(progress.learner.state() | _plan_arrays(reader))
+        restore_plan(progress.learner, _plan_arrays(reader))
     progress.count()
     return progress
 

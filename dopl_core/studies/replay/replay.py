@@ -31,7 +31,13 @@ from dopl_core.studies.model.log_values import Epoch, PlanMade, Shown, week_of
 from dopl_core.studies.model.outcomes import LEARNT
 from dopl_core.studies.model.progress import Progress, Watch
 from dopl_core.studies.model.study_log import StudyLog
-from dopl_core.studies.replay.episode import change_list, first_round_duels, in_line, open_epoch
+from dopl_core.studies.replay.episode import (
+    change_list,
+    first_round_duels,
+    in_line,
+    open_epoch,
+    restore_plan,
+)
 from dopl_core.studies.replay.known_states import coming_states
 from dopl_core.studies.store.blobs import digest
 from dopl_core.world import SimulatedWorld
@@ -150,7 +156,7 @@ class _Recompute(Watch):
         elif self.log.arrays is None:
             learner.replan()  # lost, so made by the present maths
         else:
-            learner.restore(learner.state() | self.log.arrays)
+            restore_plan(learner, self.log.arrays)
             if learner.episode != number:
                 raise ReplayError("arrays.npz: not of the last plan in plans.csv")
 

@@ -45,6 +45,8 @@ DAMAGES: tuple[type[Exception], ...] = (
 
 PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # compressions that are read
 
+GONE = {"dynamics.seen"}  # kept with plans before version 10 of the maths; no longer restored
+
 Shape = tuple[str, tuple[int, ...]]  # a type as NumPy writes it, "U" for text, and a shape
 
 
@@ -72,12 +74,13 @@ def shapes(n_arms: int, n_states: int, n_groups: int = 0) -> tuple[dict[str, Sha
     for name in ("mean", "sd", "low", "high"):
         known[f"dynamics.{name}"] = ("<f8", (N, S, 2, S))
     known["dynamics.seen"] = ("<i8", (S, 2))
+    known["dynamics.effect"] = ("<f8", (S, S))
+    known["dynamics.effect_covariance"] = ("<f8", (S, S, S))
     for name in ("mean", "sd", "overestimate"):
         known[f"preferences.{name}"] = ("<f8", (N, S))
     optional = {"budget", "present"}  # not there before people could come and go
-    optional |= {"plan.prices", "dynamics.seen"} | (
-        {"sharing.floors", "sharing.owed"} if not n_groups else set()
-    )
+    optional |= {*GONE, "plan.prices", "dynamics.effect", "dynamics.effect_covariance"}
+    optional |= {"sharing.floors", "sharing.owed"} if not n_groups else set()
     optional |= {f"preferences.{name}" for name in ("reference", "covariance", "common")}
     optional |= {f"preferences.warm.{name}" for name in ("theta", "spreads")}
     return known, optional

@@ -29,7 +29,7 @@ def learner(seed: int, answers: int, spread: float) -> Dopl:
 
 def changed(made: Dopl, states: np.ndarray, may: np.ndarray | None = None) -> AnswersChanged | None:
     arms = made.activate(states, 0, eligible=may)
-    return _answers_changed(made, states, Epoch(1, 0, states, arms, None, None), may)
+    return _answers_changed(made, Epoch(1, 0, states, arms), np.eye(S)[states], may)
 
 
 @pytest.mark.parametrize("seed", range(4))

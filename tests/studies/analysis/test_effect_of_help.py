@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from dopl_core.learning import draws
 from dopl_core.learning.bandit import actions
+from dopl_core.learning.moves import model
 from dopl_core.learning.places.lots import exchange
 from dopl_core.learning.places.reported_weeks import ReportedWeeks, better_off
 from dopl_core.studies.analysis import effect_of_help, forecast
@@ -94,7 +94,7 @@ def sceptical(seen: ReportedWeeks, seed: int) -> effect_of_help.Estimate:
     arms = np.broadcast_to(np.arange(len(visits)), seen.states.shape)
     np.add.at(visits, (arms, seen.states, seen.helped, seen.next_states), 1)
     rng = np.random.default_rng(seed)
-    drawn = draws.moves(visits, None, 100, rng, forecast.NO_EFFECT_PRIOR)
+    drawn = model.draw(visits, None, 100, rng, forecast.NO_EFFECT_PRIOR)
     return effect_of_help.overall_effect(effect_of_help.gains(drawn), visits)
 
 

@@ -10,10 +10,10 @@ from playing import STATES, Clock, check_replay, clinic, play
 from dopl_core import studies
 from dopl_core.learning.bandit import FloatArray
 from dopl_core.learning.learner import Learner
+from dopl_core.learning.moves import dynamics
+from dopl_core.learning.moves.dynamics import Dynamics
 from dopl_core.learning.planning import Plan, plan
 from dopl_core.learning.state_arrays import pack, unpack
-from dopl_core.learning.transitions import dynamics
-from dopl_core.learning.transitions.dynamics import Dynamics
 from dopl_core.studies import Arm, Store
 from dopl_core.studies.model import factories
 

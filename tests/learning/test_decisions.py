@@ -7,10 +7,9 @@ import pytest
 
 from dopl_core.learning import decisions
 from dopl_core.learning.counts import counted
+from dopl_core.learning.moves.dynamics import Dynamics
 from dopl_core.learning.planning import plan
 from dopl_core.learning.preferences import calibrated
-from dopl_core.learning.transitions.class_rows import WEIGHT
-from dopl_core.learning.transitions.dynamics import Dynamics
 
 N, S, B = 6, 3, 2
 NOTHING = calibrated(counted(np.zeros((N * S, N * S))), S, None)  # is known of strengths
@@ -70,53 +69,52 @@ def test_while_the_effect_of_help_is_unknown_differences_within_an_arm_matter(ba
     assert np.linalg.eigvalsh(decisions.importance(made, known(P, 0.2), NOTHING, "all")).max() > 0
 
 
-def test_the_best_state_needs_less_evidence_the_more_moves_were_seen_in_it(bandit):
+def with_effect(P, effect, covariance):
+    return replace(known(P), effect=effect, effect_covariance=covariance)
+
+
+def test_what_help_is_worth_is_the_value_of_its_changes_to_those_in_a_state(bandit):
+    """By hand from draws of the changes: each person counts as often as they are in the state."""
     P, rewards = bandit
     made = plan(rewards, P, P, B, engine="lagrangian")
-    needed = [
-        decisions.caution(made, P, np.array([[5, 5], [5, 5], best]))
-        for best in ([0, 0], [25, 0], [25, 6], [25, 600], [2500, 600])
-    ]
-    assert np.array(needed)[:, :-1] == pytest.approx(0)
-    assert (np.diff([n[-1] for n in needed]) < 0).all()
-    assert needed[-1][-1] < 0.1 * needed[0][-1]
-    values = made.start[1:].reshape(N, 1, S)
-    of_values = (P[:, -1] * (values - (P[:, -1] * values).sum(2, keepdims=True)) ** 2).sum(2)
-    expected = np.sqrt((of_values.mean(axis=0) / [26, 7]).sum())
-    assert needed[2][-1] == pytest.approx(decisions.CAUTION * expected)
+    rng = np.random.default_rng(2)
+    effect, root = rng.normal(size=(S, S)), rng.normal(size=(S, S, S))
+    covariance = root @ root.transpose(0, 2, 1)
+    found = decisions.effect_of_help(made, with_effect(P, effect, covariance))
+    values = made.start[1:].reshape(N, S)
+    there = made.occupancy.sum(axis=2)
+    for s in range(S):
+        weight = there[:, s] / there[:, s].sum()
+        changes = effect[s] + rng.standard_normal((20_000, S)) @ root[s].T
+        gains = changes @ (weight @ values)
+        assert found.gain[s] == pytest.approx(weight @ (values @ effect[s]))
+        assert found.error[s] == pytest.approx(gains.std(), rel=0.03)
 
 
-@pytest.mark.parametrize(("errors", "share"), [(0.5, 1), (1, 1), (1.5, 0.5), (2, 0), (5, 0)])
-def test_a_credible_effect_in_the_best_state_needs_no_further_evidence(bandit, errors, share):
+def test_where_no_effect_is_estimated_nothing_is_said_of_it(bandit):
     P, rewards = bandit
-    made = plan(rewards, P, P, B, engine="lagrangian")
-    seen = np.array([[5, 5], [5, 5], [400, 360]])
-    values = made.start[1:].reshape(N, 1, S)
-    without = P.copy()
-    without[:, -1, 1] = P[:, -1, 0]
-    towards = np.eye(S)[values[:, 0].argmax(axis=1)]
-
-    def mixed(x):
-        rows = without.copy()
-        rows[:, -1, 1] = (1 - x) * rows[:, -1, 1] + x * towards
-        return rows
-
-    def measured(x):
-        rows = mixed(x)[:, -1]
-        centre = (rows * values).sum(axis=2, keepdims=True)
-        of_values = (rows * (values - centre) ** 2).sum(axis=2).mean(axis=0)
-        by_moves = 360 / (360 + WEIGHT)  # the prior is worth this many moves
-        return np.sqrt((of_values / [401, 361]).sum()), by_moves * np.diff(centre[..., 0]).mean()
-
-    at = next(x for x in np.linspace(0, 1, 4001) if measured(x)[1] >= errors * measured(x)[0])
-    needed = decisions.caution(made, mixed(at), seen)[-1] / measured(at)[0]
-    assert needed == pytest.approx(share, abs=0.02)
+    assert decisions.effect_of_help(plan(rewards, P, P, B, engine="lagrangian"), known(P)) is None
 
 
-def test_a_plan_that_did_not_count_its_moves_needs_no_evidence(bandit):
-    P, rewards = bandit
-    made = plan(rewards, P, P, B, engine="lagrangian")
-    assert decisions.caution(made, P, None) == pytest.approx(0)
+@pytest.mark.parametrize(("errors", "credible"), [(0, False), (1, False), (2, True), (50, True)])
+def test_a_gain_in_the_best_state_is_credible_from_some_standard_errors(errors, credible):
+    error = np.array([9.0, 9.0, 0.1])
+    effect = decisions.Effect(np.array([0.0, 0.0, errors * 0.1]), error)
+    assert effect.is_credible_in_best == credible
+
+
+def test_the_better_off_need_a_margin_that_shrinks_as_help_becomes_known():
+
+    def margin(error):
+        return decisions.margin(decisions.Effect(np.zeros(4), np.asarray(error)))
+
+    assert margin(np.ones(4))[0] == 0
+    assert (np.diff(margin(np.ones(4))) > 0).all()
+    error = np.array([0.3, 0.2, 0.4, 0.1])
+    assert margin(error)[0] == 0
+    assert (margin(error) >= 0).all()
+    for less in (0.5, 0.1, 0.0):
+        assert margin(less * error) == pytest.approx(less * margin(error))
 
 
 def test_the_own_covariance_is_that_of_an_arms_states():

@@ -1,5 +1,7 @@
 """Algorithm 3 of the paper, as the errata read it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,8 +10,8 @@ from scipy.optimize import root
 
 from dopl_core.learning import preferences
 from dopl_core.learning.counts import Counts, counted
+from dopl_core.learning.moves.dynamics import hoeffding
 from dopl_core.learning.preferences import F_HIGH, F_LOW, infer, scale_separation
-from dopl_core.learning.transitions.dynamics import hoeffding
 from dopl_core.world import bradley_terry
 
 in_domain = st.floats(F_LOW, F_HIGH)
@@ -155,3 +157,25 @@ def test_a_handful_of_answers_does_not_reverse_the_order_of_states_and_many_do(t
     assert (mean[1] > mean[2]) == reversed_
     assert mean[0] < min(mean[1:])
     assert mean[3] > max(mean[:3])
+
+
+def three_answers():
+    counts = Counts(6)
+    counts.add(np.array([0, 1, 2, 5]), np.array([3, 4, 5, 0]), 3.0)
+    return preferences.calibrated(counts, 2, None)
+
+
+def test_drawn_strengths_have_the_mean_and_the_covariance_of_the_belief():
+    belief = three_answers()
+    drawn = preferences.draw(belief, 20_000, np.random.default_rng(2)).reshape(20_000, -1)
+    assert np.abs(drawn.mean(axis=0) - belief.mean.ravel()).max() < 0.03
+    assert np.abs(np.cov(drawn.T) - belief.covariance).max() < 0.05
+
+
+def test_without_a_covariance_strengths_are_drawn_independently():
+    belief = replace(three_answers(), covariance=None)
+    drawn = preferences.draw(belief, 20_000, np.random.default_rng(2))
+    assert drawn.shape == (20_000, 3, 2)
+    assert drawn.mean(axis=0) == pytest.approx(belief.mean, abs=0.03)
+    covariance = np.cov(drawn.reshape(20_000, -1).T)
+    assert covariance == pytest.approx(np.diag(belief.sd.ravel() ** 2), abs=0.03)

@@ -151,25 +151,68 @@ def test_personal_terms_alone_are_those_of_the_largest_penalised_likelihood() ->
     assert flat_terms(found) == pytest.approx(best.x, abs=2e-3)
 
 
-def test_eliminating_personal_terms_gives_the_covariance_of_a_dense_inverse() -> None:
-    """The Gaussian of all terms [c + 2 n], from the Hessian of the penalised likelihood."""
-    counts, rows, columns = moved(3, n_people=7)
-    found = settled(counts, rows, columns)
-    x, N, C = tilts.scores(S), 7, len(found.shared.beta)
-    q = tilts.tilted(rows, found.eta)
-    weight = counts.sum(axis=2) * (q @ x**2 - (q @ x) ** 2)
-    slopes = np.zeros((N, R, C + 2 * N))  # of the tilt eta[n, r]
+def dense(found: Tilts, counts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The slope [c + 2 n] of the penalised likelihood, its Hessian, and the terms of the tilts.
+
+    The last are [n, r, c + 2 n], for all terms of columns and then of persons.
+    """
+    x, N, C = tilts.scores(S), len(counts), len(found.shared.beta)
+    of_terms = np.zeros((N, R, C + 2 * N))
     for n, r in np.ndindex(N, R):
-        slopes[n, r, :C] = np.outer(found.features[n], tilts.terms(R)[r]).ravel()
-        slopes[n, r, C + 2 * n : C + 2 * n + 2] = tilts.personal_terms(R)[r]
+        of_terms[n, r, :C] = np.outer(found.features[n], tilts.terms(R)[r]).ravel()
+        of_terms[n, r, C + 2 * n : C + 2 * n + 2] = tilts.personal_terms(R)[r]
+    rows = np.full((R, S), 1 / S)
+    q = tilts.tilted(rows, found.eta)
+    total = counts.sum(axis=2)
     penalty = np.concatenate([found.shared.prior, np.tile(found.shared.personal, N)])
-    hessian = np.einsum("nr,nri,nrj->ij", weight, slopes, slopes) + np.diag(1 / penalty)
-    dense = np.linalg.inv(hessian)
-    assert found.shared.covariance == pytest.approx(dense[:C, :C], rel=1e-4, abs=1e-9)
-    of_tilts = np.einsum("nri,ij,nrj->nr", slopes, dense, slopes)
+    uphill = counts @ x - total * (q @ x)
+    slope = np.einsum("nr,nri->i", uphill, of_terms) - flat_terms(found) / penalty
+    weight = total * (q @ x**2 - (q @ x) ** 2)
+    hessian = np.einsum("nr,nri,nrj->ij", weight, of_terms, of_terms) + np.diag(1 / penalty)
+    return slope, hessian, of_terms
+
+
+def flat_moved(seed: int, n_people: int) -> tuple[FloatArray, FloatArray, tuple[Column, ...]]:
+    """Moves of people where everybody's rows are flat."""
+    _, _, columns = moved(seed, n_people)
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(3, rng.dirichlet(np.full(S, 9.0), size=(n_people, R)))
+    return counts.astype(float), np.full((R, S), 1 / S), columns
+
+
+def test_eliminating_personal_terms_gives_the_step_of_a_dense_solve() -> None:
+    counts, rows, columns = flat_moved(3, 12)
+    found = fitted(counts, rows, columns)
+    shared = replace(found.shared, beta=0 * found.shared.beta)
+    start = replace(found, shared=shared, eta=0 * found.eta, personal=0 * found.personal)
+    slope, hessian, _ = dense(start, counts)
+    step = np.linalg.solve(hessian, slope)
+    assert np.abs(step).max() < 1  # longer ones are damped
+    assert flat_terms(tilts._newton(start, counts, rows)) == pytest.approx(step)
+
+
+def test_eliminating_personal_terms_gives_the_covariance_of_a_dense_inverse() -> None:
+    counts, rows, columns = flat_moved(3, 7)
+    found = settled(counts, rows, columns)
+    _, hessian, of_terms = dense(found, counts)
+    whole, C = np.linalg.inv(hessian), len(found.shared.beta)
+    assert found.shared.covariance == pytest.approx(whole[:C, :C], rel=1e-4, abs=1e-9)
+    of_tilts = np.einsum("nri,ij,nrj->nr", of_terms, whole, of_terms)
     assert found.variance() == pytest.approx(of_tilts, rel=1e-4)
     meet = -np.einsum("ndc,ce->nde", found.cross, found.shared.covariance)
-    assert meet.reshape(2 * N, C) == pytest.approx(dense[C:, :C], rel=1e-3, abs=1e-8)
+    assert meet.reshape(14, C) == pytest.approx(whole[C:, :C], rel=1e-3, abs=1e-8)
+
+
+@pytest.mark.parametrize("with_columns", [False, True])
+def test_how_much_people_differ_is_the_mean_square_of_their_terms(with_columns: bool) -> None:
+    """Of the posterior of each person, what is not known of columns included."""
+    counts, rows, columns = flat_moved(5, 12)
+    found = fitted(counts, rows, columns if with_columns else ())
+    _, hessian, _ = dense(found, counts)
+    variance = np.linalg.inv(hessian).diagonal()[len(found.shared.beta) :].reshape(-1, 2)
+    size = (found.personal**2 + variance).sum(axis=0) + tilts.PERSONAL_WORTH * tilts.PERSONAL
+    expected = size / (12 + tilts.PERSONAL_WORTH)
+    assert found.shared.personal == pytest.approx(expected, rel=0.02)
 
 
 @pytest.mark.parametrize("with_columns", [False, True])

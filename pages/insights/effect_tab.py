@@ -153,6 +153,8 @@ def effect_by_state(found: assessment.Assessment, study: Study) -> None:
             "people seen in the state both with help and without since the study began, compared "
             f"with themselves, allowing for good and bad {word}s (least squares)."
         )
+        for sentence in assessment_text.earlier_help_text(found):
+            st.markdown(plain(sentence))
 
 
 def _difference(share: float) -> str:
@@ -187,12 +189,13 @@ def places(found: assessment.Assessment, study: Study) -> None:
     finding = assessment_text.places_finding(found)
     data = finding.data
     data = data.assign(probability=(100 * data.probability).round().astype(int))
-    columns = ["probability", "name", "state", "random", "id"]  # a phone shows the first two
+    columns = ["probability", "name", "state", "random", "to_find_out", "id"]  # a phone shows two
     config = {
         "probability": st.column_config.ProgressColumn(
             "belongs", format="%d %%", min_value=0, max_value=100, width="small"
         ),
         "random": "chosen at random",
+        "to_find_out": "to find out",
     }
     with finding_box(finding, "places", study, "How sure each place on the list is"):
         st.dataframe(data[columns], hide_index=True, column_config=config)

@@ -13,7 +13,8 @@ from dopl_core.learning.learner import Learner
 from dopl_core.learning.places.reported_weeks import ReportedWeeks
 from dopl_core.learning.planning import among_all, plan
 from dopl_core.learning.preferences import MOST_EXACT, Preferences
-from dopl_core.studies.analysis import effect_of_help, forecast
+from dopl_core.studies.analysis import earlier_help, effect_of_help, forecast
+from dopl_core.studies.analysis.earlier_help import NOT_KNOWN, EarlierHelp
 from dopl_core.studies.analysis.effect_of_help import (
     EffectByLot,
     EffectInState,
@@ -44,12 +45,13 @@ class Place:
     state: str | None
     by_lot: bool
     probability: float
+    to_find_out: bool = False
 
 
 class AnswersChanged(NamedTuple):
     """What answers changed of the list, against a list made from the order of the states alone.
 
-    places: that other people would have had, of `of` places not chosen at random
+    places: that other people would have had, of `of` places that the plan chose
     people_differ: whether people in one state differ by more than their uncertainty
     """
 
@@ -66,6 +68,7 @@ class Assessment:
     state_counts: [w, 2, s] people in each state at the end of each week, not helped and helped
     effect_by_state: observed moves, past records included, and the estimate, one for each state
     effect: of help, within people and weeks;  sceptical_effect: by all moves, sceptical prior
+    earlier_help: whether help wears off or works a week later
     forecast: None before the first list, before people were seen both with help and without, and
         if the learner has no posterior
     places: of the present list; empty if there is no forecast or more than MOST_PEOPLE people
@@ -85,6 +88,7 @@ class Assessment:
     places: list[Place]
     places_changed: float | None
     answers_changed: AnswersChanged | None
+    earlier_help: EarlierHelp = NOT_KNOWN
 
     @property
     def help_works(self) -> bool:
@@ -125,7 +129,7 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
         states = epoch.states, where.argmax(axis=1)
         coming = _forecast(learner, forecast.under_both_priors(draws, sceptical), states[1], rng)
         if learner.present.sum() <= MOST_PEOPLE:
-            places = _places(config, learner, draws, states, moves, rng)
+            places = _places(config, learner, draws, states, (*moves[:-1], epoch), rng)
             if learner.counts.total():  # pages do not speak of answers before the first one
                 changed = places_changed(learner, states, moves[-1], rng)
             if config.ordered and not config.fair_column:  # a group's share decides places, too
@@ -144,6 +148,7 @@ def assess(store: Store, study: str, learner: Learner | None = None) -> Assessme
         places=places,
         places_changed=changed,
         answers_changed=answers_changed,
+        earlier_help=NOT_KNOWN if learner.plan is None else earlier_help.of_learner(learner),
     )
 
 
@@ -202,7 +207,7 @@ def _places(
     epochs: Sequence[Epoch],
     rng: np.random.Generator,
 ) -> list[Place]:
-    """The places of the list: first those chosen, the surest first, then those by lot.
+    """The places of the list: first those chosen, the surest first; those by lot come last.
 
     states: as they are known, and with the most likely state where unknown
     epochs: all, that of the list last
@@ -216,7 +221,7 @@ def _places(
     best = forecast.best_lists(draws[:count, here], strengths, *problem)
     probability = np.zeros(learner.n_arms)
     probability[here] = forecast.belonging_probability(best)
-    by_lot = set(listed.by_lot.tolist())
+    by_lot, finds_out = set(listed.by_lot.tolist()), set(listed.to_find_out.tolist())
     places = [
         Place(
             id=config.arms[n].id,
@@ -224,10 +229,11 @@ def _places(
             state=state_label(config, int(known[n])),
             by_lot=n in by_lot,
             probability=float(probability[n]),
+            to_find_out=n in finds_out,
         )
         for n in listed.listed.tolist()
     ]
-    return sorted(places, key=lambda place: (place.by_lot, -place.probability))
+    return sorted(places, key=lambda one: (one.by_lot, one.to_find_out, -one.probability))
 
 
 def places_changed(

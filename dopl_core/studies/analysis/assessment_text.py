@@ -8,6 +8,7 @@ import pandas as pd
 from dopl_core.studies.analysis import effect_of_help, forecast
 from dopl_core.studies.analysis.assessment import MORE_ANSWERS, AnswersChanged, Assessment
 from dopl_core.studies.analysis.chart_text import Finding, percent, share_of
+from dopl_core.studies.analysis.earlier_help import WEEKS_BEFORE
 from dopl_core.studies.analysis.effect_of_help import (
     FIRST_CLAIM_WEEK,
     SCEPTICAL_PROBABILITY,
@@ -163,6 +164,39 @@ def effect_by_state_finding(found: Assessment) -> Finding:
     return Finding(f'Help works in "{top.state}"', data)
 
 
+def earlier_help_text(found: Assessment) -> list[str]:
+    """Whether help wears off, and whether it works a week later; empty where that is not known.
+
+    Each needs FIRST_CLAIM_WEEK weeks and an interval that excludes 0. That help does more than it
+    seems is said only where it is proven that help works.
+    """
+    noun, word = found.config.noun, found.config.epoch_word
+    again, later = found.earlier_help
+    sentences = []
+    if _is_claimed(found, again):
+        sentences.append(
+            f"Help does {'more' if again.mean > 0 else 'less'} for {plural(noun)} who were helped "
+            f"in the {WEEKS_BEFORE} {word}s before. For each time, {more_in_100(again, noun)} are "
+            f"better off the next {word}."
+        )
+    if _is_claimed(found, later):
+        still = f"Help still works a {word} later."
+        if later.mean < 0:
+            still = f"A {word} after help, {plural(noun)} do worse than without it."
+        sentences.append(
+            f"{still} After help in the {word} before, {more_in_100(later, noun)} are better off "
+            f"the next {word}."
+        )
+    return sentences
+
+
+def _is_claimed(found: Assessment, estimate: Estimate) -> bool:
+    """Whether an effect of earlier help may be claimed; an interval from 0, as shown, says less."""
+    if not estimate.known or found.weeks < FIRST_CLAIM_WEEK:
+        return False
+    return estimate.high <= -0.005 or (estimate.low >= 0.005 and found.help_works)
+
+
 def by_lot_text(found: Assessment) -> tuple[str, str]:
     """What the places chosen at random show, and the basis."""
     drawn, effect, waiting = found.effect_by_lot
@@ -257,15 +291,18 @@ def _against(way: str, gain: Estimate, noun: str) -> str:
 def places_finding(found: Assessment) -> Finding:
     """The probability that each person on the list belongs there."""
     rows = [
-        (one.id, one.label, one.state or "unknown", "yes" if one.by_lot else "", one.probability)
+        (one.id, one.label, one.state or "unknown", *marks, one.probability)
         for one in found.places
+        for marks in [["yes" if mark else "" for mark in (one.by_lot, one.to_find_out)]]
     ]
-    data = pd.DataFrame(rows, columns=["id", "name", "state", "random", "probability"])
+    columns = ["id", "name", "state", "random", "to_find_out", "probability"]
+    data = pd.DataFrame(rows, columns=columns)
     if data.empty:
         return Finding("There is no list yet", data)
-    chosen = data[data.random == ""]
+    chosen = data[(data.random == "") & (data.to_find_out == "")]
     if chosen.empty:
-        return Finding("All places on the list were chosen at random", data)
+        by_lot = " or are there to find out" if data.to_find_out.any() else ""
+        return Finding(f"All places on the list were chosen at random{by_lot}", data)
     if len(chosen) == 1:
         sure = round(100 * chosen.probability.iloc[0])
         return Finding(
@@ -309,7 +346,7 @@ def answers_text(changed: AnswersChanged, listed: int) -> str:
         text = f"All your answers changed {changed.places or 'none'} of {the}{places}"
     text += " on the list, compared with your order of states alone."
     if changed.of < listed:
-        text += " People chosen at random, or with an unknown state, are not counted."
+        text += " Not counted: people chosen at random, to find out, or with an unknown state."
     if changed.people_differ:
         return f"{text} People in one state differ, so answers matter."
     if 4 * changed.places > changed.of:

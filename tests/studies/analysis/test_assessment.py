@@ -13,7 +13,7 @@ N, S, B = 12, 3, 4
 def learner(seed: int, answers: int, spread: float) -> Dopl:
     """A learner that has seen 20 weeks, and answers by people whose strengths have this spread."""
     rng = np.random.default_rng(seed)
-    made = Dopl(N, S, B, horizon=1, seed=seed, ordered=True)
+    made = Dopl(N, S, B, horizon=1, seed=seed, ordered=True, find_out=0)
     for _ in range(20):
         states, after = rng.integers(S, size=(2, N))
         made.count_moves(states, rng.integers(2, size=N), after)
@@ -59,3 +59,16 @@ def test_where_people_in_one_state_are_alike_answers_say_what_the_order_says():
     found = changed(learner(0, 60, 0.0), np.arange(N) % S)
     assert found is not None
     assert not found.people_differ
+
+
+def test_places_to_find_out_are_no_places_that_answers_changed():
+    made, states = learner(0, 400, 2.0), np.random.default_rng(0).integers(S, size=N)
+    arms = made.activate(states, 0)
+    epoch = Epoch(1, 0, states, arms, to_find_out=arms[:1])
+    found, all_places = (
+        _answers_changed(made, one, np.eye(S)[states]) for one in (epoch, Epoch(1, 0, states, arms))
+    )
+    assert found is not None
+    assert all_places is not None
+    assert (found.of, all_places.of) == (B - 1, B)
+    assert all_places.places - 1 <= found.places <= all_places.places

@@ -66,6 +66,7 @@ def all_sentences(found: Assessment) -> str:
         *assessment_text.headline(found),
         *assessment_text.by_lot_text(found),
         *assessment_text.advice(found),
+        *assessment_text.earlier_help_text(found),
         assessment_text.trend_text(found),
     ]
     findings = (
@@ -255,8 +256,7 @@ def test_advice_says_how_many_places_more_answers_would_change():
     assert assessment_text.advice(PROVEN)[-1] == none
     some = assessment_text.advice(replace(PROVEN, places_changed=1.2, places=PROVEN.places[:1]))
     assert some[-1] == "40 more answers would change about 1 of the 1 place."
-    unknown = replace(PROVEN, places_changed=None, answers_changed=None)
-    assert assessment_text.advice(unknown) == []
+    assert not assessment_text.advice(replace(PROVEN, places_changed=None, answers_changed=None))
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_a_forecast_says_that_it_leaves_out_the_owners_rules(rules):
 def test_places_that_the_order_of_states_says_nothing_about_are_not_counted():
     said = assessment_text.answers_text(AnswersChanged(1, 9, True), listed=10)
     assert said.startswith("All your answers changed 1 of 9 places on the list, compared with")
-    assert "at random, or with an unknown state, are not counted" in said
+    assert "Not counted: people chosen at random, to find out, or with an unknown state." in said
 
 
 def test_no_week_needs_a_probability_of_100_percent():
@@ -358,11 +358,11 @@ def test_the_interval_of_a_number_of_people_is_from_0_to_all():
 def test_only_people_chosen_by_the_plan_count_as_belonging():
     one = "The person chosen for the list belongs there with 90 % probability"
     assert assessment_text.places_finding(PROVEN).title == one
-    by_lot = PROVEN.places[1:]
+    by_lot, finds_out = PROVEN.places[1:], Place("p9", "P 9", "Low", False, 0.1, True)
     seven = [Place(f"p{n}", f"P {n}", "Low", False, 0.7) for n in range(7)]
-    assert assessment_text.places_finding(replace(PROVEN, places=by_lot + seven)).title == (
-        "About 5 of the 7 patients chosen for the list belong there (90 % interval 3 to 7)"
-    )
+    assert assessment_text.places_finding(
+        replace(PROVEN, places=[*seven, finds_out, *by_lot])
+    ).title == ("About 5 of the 7 patients chosen for the list belong there (90 % interval 3 to 7)")
     drawn = assessment_text.places_finding(replace(PROVEN, places=by_lot))
     assert drawn.title == "All places on the list were chosen at random"
     assert assessment_text.places_finding(PROVEN).data.random.tolist() == ["", "yes"]
@@ -383,9 +383,8 @@ def test_an_assessment_is_reproducible_and_survives_unknown_states_and_leavers(
             assert assessment_text.advice(assessment.assess(store, study)) == []  # no answer yet
             ask = studies.next_duel(store, study, "Ann")
             studies.answer(store, ask.impression, "left", response_ms=900, too_fast_ms=0)
-    [week] = studies.read_lists(store, study, last=1)
-    listed = {one.id for one in week.listed}
-    studies.leave(store, study, [arm for arm in ("p1", "p2", "p3", "p4") if arm not in listed])
+    listed = {one.id for one in studies.read_lists(store, study)[-1].listed}
+    studies.leave(store, study, [*{"p1", "p2", "p3", "p4"} - listed])
     found, again = assessment.assess(store, study), assessment.assess(store, study)
     assert found.weeks == 3
     assert found.effect_by_lot.drawn <= 6
@@ -398,5 +397,4 @@ def test_an_assessment_is_reproducible_and_survives_unknown_states_and_leavers(
     )
     assert found.places_changed is not None
     assert "Too early" in all_sentences(found)
-    paper = studies.create_study(store, clinic(horizon=1))
-    assert assessment.assess(store, paper).forecast is None
+    assert assessment.assess(store, studies.create_study(store, clinic())).forecast is None

@@ -16,7 +16,7 @@ from dopl_core.studies.model.study_config import StudyConfig
 from dopl_core.studies.operate.help_lists import listed_to_find_out
 from dopl_core.studies.operate.known_effects import Words, effect_text, known_effects
 from dopl_core.studies.replay import learner_from_log
-from dopl_core.studies.replay.episode import in_line
+from dopl_core.studies.replay.episode import in_line, list_by_plan
 from dopl_core.studies.replay.known_states import last_seen
 from dopl_core.studies.store.database import Store
 from dopl_core.studies.store.study_reader import read_study
@@ -58,14 +58,14 @@ def explain(store: Store, study: str, arm: str) -> Explanation:
     rank = line.index(n) + 1
     return Explanation(
         rank,
-        _where(config, epoch, n, f"number {rank} of {len(line)} in line"),
+        _where(config, epoch, n, rank, f"number {rank} of {len(line)} in line"),
         [*_observed(config, learner, epoch, before, n), _answered(config, learner, epoch, n)],
         _changes(config, learner, epoch, before, n),
     )
 
 
-def _where(config: StudyConfig, epoch: Epoch, n: int, place: str) -> str:
-    """Whether somebody is on the list, and their place in line."""
+def _where(config: StudyConfig, epoch: Epoch, n: int, rank: int, place: str) -> str:
+    """Whether somebody is on the list, and their place in line; place: in words."""
     own = epoch.own
     if own is not None and n in own.off:
         return f"You took them off this list. By the plan they are {place}."
@@ -84,7 +84,26 @@ def _where(config: StudyConfig, epoch: Epoch, n: int, place: str) -> str:
         )
     there = "On the list" if n in epoch.listed else "Not on the list"
     shared = f" Places are shared by {config.fair_column}." if config.fair_column else ""
-    return f"{there}: {place}. The list has {count(len(epoch.listed), 'place')}.{shared}"
+    passed = _passed_over(config, epoch, n, rank)
+    return f"{there}: {place}. The list has {count(len(epoch.listed), 'place')}.{passed}{shared}"
+
+
+def _passed_over(config: StudyConfig, epoch: Epoch, n: int, rank: int) -> str:
+    """Why others have the places of somebody whose place in line is on the list."""
+    if n in epoch.listed or rank > _places(epoch):
+        return ""
+    if config.ordered and epoch.states[n] == config.n_states - 1:
+        best = config.states[-1].label
+        return f' Few places go to "{best}" until it is known that help does something there.'
+    if finding := len(epoch.to_find_out):
+        places = f"{count(finding, 'place')} {'is' if finding == 1 else 'are'}"
+        return f" {places} used to find out what help does."
+    return ""
+
+
+def _places(epoch: Epoch) -> int:
+    """How many places the plan's list has, before some were drawn by lot."""
+    return len(epoch.arms) if len(epoch.left_out) else len(epoch.arms) - len(epoch.drawn)
 
 
 def _observed(
@@ -124,7 +143,6 @@ def _changes(
     config: StudyConfig, learner: Learner, epoch: Epoch, before: list[Epoch], n: int
 ) -> list[str]:
     """Where they would stand in each other state, and what else changes a place."""
-    places = len(epoch.arms) if len(epoch.left_out) else len(epoch.arms) - len(epoch.drawn)
     said = []
     for s, state in enumerate(config.states):
         if s != epoch.states[n]:
@@ -132,7 +150,8 @@ def _changes(
             other = replace(epoch, states=states)
             line = in_line(config, learner, other, before).tolist()
             rank = line.index(n) + 1
-            there = ", on the list" if rank <= places else ", not on the list"
+            by_plan = list_by_plan(config, learner, states, epoch.epoch, before)
+            there = ", on the list" if n in by_plan else ", not on the list"
             if config.fair_column or len(epoch.to_find_out):
                 there = ""  # more than the place in line decides
             said.append(f'In "{state.label}" they would be number {rank}{there}.')

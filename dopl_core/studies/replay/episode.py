@@ -95,7 +95,7 @@ def open_epoch(
 
     epochs: all before, as corrected by now
     """
-    listed = _listed(config, learner, states, number, epochs)
+    listed = list_by_plan(config, learner, states, number, epochs)
     finds_out = learner.finds_out(states, listed, _chances(learner, states, epochs))
     waiting, drawn = learner.draw_lots(listed, number, rules.eligible(config, epochs))
     arms = np.union1d(np.setdiff1d(listed, waiting), drawn)
@@ -112,7 +112,7 @@ def open_epoch(
     )
 
 
-def _listed(
+def list_by_plan(
     config: StudyConfig, learner: Learner, states: IntArray, number: int, epochs: Sequence[Epoch]
 ) -> IntArray:
     """The arms of a list before places are drawn by lot."""
@@ -149,7 +149,7 @@ def places_by_answers(
     other = learner.without_new_answers()
     if other is None:
         return None
-    without = _listed(config, other, epoch.states, epoch.epoch, epochs)
+    without = list_by_plan(config, other, epoch.states, epoch.epoch, epochs)
     return len(np.setdiff1d(np.setdiff1d(epoch.arms, epoch.by_lot), without))
 
 

@@ -7,13 +7,15 @@ import pytest
 from playing import answer_open, cohort, report_from
 
 from dopl_core import studies
+from dopl_core.learning.dopl import Dopl
 from dopl_core.studies import Store, StudyError
 
 STATES = ["Poor", "Fair", "Good"]
 
 
 def test_everybody_has_a_place_in_line_that_agrees_with_the_list(sqlite_store: Store) -> None:
-    study = studies.create_study(sqlite_store, cohort(10, STATES, 3, budget=3, horizon=1))
+    rules = {"budget": 3, "horizon": 1, "find_out": 0}
+    study = studies.create_study(sqlite_store, cohort(10, STATES, 3, **rules))
     [week] = studies.read_lists(sqlite_store, study)
     found = {f"p{n}": studies.explain(sqlite_store, study, f"p{n}") for n in range(10)}
     ranks = sorted(one.rank or 0 for one in found.values())
@@ -27,6 +29,28 @@ def test_everybody_has_a_place_in_line_that_agrees_with_the_list(sqlite_store: S
         assert "is not known yet." in " ".join(one.because)
         assert "Your team has not compared them in this state yet." in one.because
         assert len(one.change) == 3  # two other states, and what else changes a place
+
+
+def test_an_explanation_says_why_others_come_before_somebody_in_the_best_state(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the plan ranks the best state first, and the list leaves it out all the same."""
+    best_first = lambda self, states, where=None: states.astype(float)  # noqa: E731
+    others = lambda self, states, *_: np.flatnonzero(states < 2)[: self.budget]  # noqa: E731
+    monkeypatch.setattr(Dopl, "standing", best_first)
+    monkeypatch.setattr(Dopl, "activate", others)
+    rules = {"budget": 3, "horizon": 1, "find_out": 0}
+    study = studies.create_study(sqlite_store, cohort(10, STATES, 3, **rules))
+    states = studies.present_states(sqlite_store, study)
+    found = {arm: studies.explain(sqlite_store, study, arm) for arm in states}
+    few = 'Few places go to "Good" until it is known that help does something there.'
+    passed = {arm for arm, state in states.items() if state == "Good" and found[arm].rank <= 3}
+    assert passed
+    assert passed == {arm for arm, one in found.items() if few in one.where}
+    for arm, state in states.items():
+        for one in found[arm].change:
+            assert not one.startswith('In "Good"') or one.endswith("not on the list.")
+        assert state != "Good" or found[arm].where.startswith("Not on the list")
 
 
 def test_an_explanation_counts_what_was_observed_and_answered(sqlite_store: Store) -> None:
@@ -84,7 +108,7 @@ def test_a_rule_that_keeps_somebody_off_the_list_is_said(sqlite_store: Store) ->
 def test_people_who_are_tied_have_the_same_number_in_line_and_on_the_list(
     sqlite_store: Store, seed: int
 ) -> None:
-    study = studies.create_study(sqlite_store, cohort(20, STATES, seed, budget=6))
+    study = studies.create_study(sqlite_store, cohort(20, STATES, seed, budget=6, find_out=0))
     [week] = studies.read_lists(sqlite_store, study)
     named = [*week.listed, *week.reserve]
     ranks = [studies.explain(sqlite_store, study, one.id).rank for one in named]

@@ -17,7 +17,6 @@ from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
 from dopl_core.learning.bandit import ACT, FloatArray
-from dopl_core.learning.dopl import Dopl
 from dopl_core.learning.learner import Learner
 from dopl_core.learning.moves import tilts, weeks
 from dopl_core.learning.moves.weeks import BEFOREHAND, LeftOver, Recent
@@ -46,10 +45,11 @@ NOT_KNOWN = EarlierHelp(UNKNOWN_ESTIMATE, UNKNOWN_ESTIMATE)
 
 def of_learner(learner: Learner) -> EarlierHelp:
     """What the learner's recent moves say; NOT_KNOWN where it does not keep them."""
-    if not isinstance(learner, Dopl) or not learner.ordered or not learner.has_posterior:
+    kept = learner.state().get("recent")
+    if kept is None or not learner.has_posterior:
         return NOT_KNOWN
     P = learner.known_dynamics().mean
-    recent = learner.recent[:, :, : len(P)]  # people who joined since the plan have no rows yet
+    recent = kept[:, :, : len(P)]  # people who joined since the plan have no rows yet
     N, S = P.shape[:2]
     rows = P.mean(axis=0)
     moves = weeks.left_over(recent, np.broadcast_to(rows.reshape(2 * S, S), (N, 2 * S, S)))

@@ -55,7 +55,7 @@ def test_the_next_in_line_moves_up_when_somebody_is_taken_off(store: Store) -> N
 
 
 def test_the_least_urgent_makes_room_for_somebody_who_is_put_on(sqlite_store: Store) -> None:
-    study = ten(sqlite_store)
+    study = ten(sqlite_store, find_out=0)
     before = now(sqlite_store, study)
     known = set(ids(before.everybody))
     new = next(f"p{n}" for n in range(10) if f"p{n}" not in known)

@@ -203,7 +203,7 @@ def test_the_first_list_helps_the_badly_off_and_among_equals_it_is_by_lot(store:
     arms = [Arm(f"p{n}", f"Patient {n}", "all", STATES[n % 3]) for n in range(30)]
     chosen: set[str] = set()
     for seed in range(6):
-        rules = {"title": "Ward", "budget": 4, "practice": False, "seed": seed}
+        rules = {"title": "Ward", "budget": 4, "practice": False, "seed": seed, "find_out": 0}
         study = studies.create_study(store, studies.from_roster(arms, STATES, **rules))
         listed = studies.read_lists(store, study)[-1].listed
         assert {one.state for one in listed} == {"Low"}

@@ -4,8 +4,10 @@ import json
 
 import pytest
 from page_words import words
+from playing import clinic
 
 from dopl_core import studies
+from dopl_core.studies import assessment_text
 from pages.shared.markdown import plain
 
 PEOPLE = "How people answer"
@@ -33,6 +35,20 @@ def test_a_chart_on_insights_shows_the_reliability_now_and_with_more_answers(vis
     assert measures.value.measure.tolist() == shown
     assert shown[0] == "scale separation"
     assert any("infit: rehearsal 2" in one for one in shown)
+
+
+def test_insights_says_where_help_wears_off_below_what_help_does(visit, store, monkeypatch):
+    less = "Help does less for cases who were helped in the 4 weeks before."
+    monkeypatch.setattr(assessment_text, "earlier_help_text", lambda found: [less])
+    study = studies.create_study(store, clinic(horizon=1, confidence="calibrated"))
+    for week in range(12):
+        states = {f"p{n}": ("Low", "High")[(n + week) % 2] for n in range(1, 5)}
+        helped = ["p1", "p2"] if week % 4 < 2 else ["p3", "p4"]
+        studies.observe(store, study, states, helped=helped)
+        studies.advance(store, study)
+    app = visit("insights", study=study)
+    assert not app.exception
+    assert plain(less) in words(app)
 
 
 @pytest.fixture

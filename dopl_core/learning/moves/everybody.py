@@ -4,9 +4,10 @@ Help is a kernel on what would have happened: with the chance e it changes an ou
 one. Where people in state s would move by the row w, those who are helped move by the row w K, with
 K = (1 - e) I + e M. What M does and how large e is are not known; nor is it how far the row of the
 helped may lie from w K, which it is drawn about: h ~ Dir(q w K). Every combination is an explanation,
-weighed for each state by its evidence. Beforehand, e is what trials of such help found.
+weighed by its evidence. Beforehand, e is what trials of such help found. Help that does much in one
+state often does so in others: the sizes in all states lie about one level, which is learnt too.
 
-Axes: g explanations, s states, u outcomes without help, t outcomes.
+Axes: z levels, g explanations, s states, u outcomes without help, t outcomes.
 """
 
 from functools import cache
@@ -24,7 +25,8 @@ SIZES = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7])  # of e
 UNSEEN = np.array([0.3, 0.15, 0.15, 0.15, 0.12, 0.08, 0.05])  # of each size, before any trial
 TRIALS_OF_UNSEEN = 4.0  # what UNSEEN counts for, in trials
 BLUR = 0.1  # by how much help may differ from one place to the next, beside a trial's own error
-ABOUT = np.array([20.0, 100.0])  # q, in moves
+ALIKE = 1.5  # standard deviation of sizes about the level, in steps of SIZES
+ABOUT = np.array([20.0, 100.0, 1000.0])  # q, in moves
 STAYING = ((0.0, 0.3), (0.3, 0.3), (0.6, 0.25), (0.85, 0.15))  # shares who stay, and their chances
 DECAYS = (0.0, 0.7)  # how much rarer a move is for each state further away, in logs
 PRIOR_MOVES = (3.0, 10.0)  # what the prior of a row without help counts for
@@ -76,7 +78,7 @@ def learnt(moves: FloatArray, kind: HelpKind = "other", *, ordered: bool = True)
     ordered: states go from worst to best; if not, help may do anything and is expected to do nothing
     """
     S = moves.shape[0]
-    kernels, about, prior = explanations(S, kind) if ordered else no_effect(S)
+    kernels, about, level, prior = explanations(S, kind) if ordered else no_effect(S)
     alone, helped = moves[:, WAIT].astype(float), moves[:, ACT].astype(float)
     alpha = prior_of_waiting(alone, ordered=ordered)
     # Of people who are helped, the moves that help did not cause tell how people move anyway. Moves
@@ -91,13 +93,16 @@ def learnt(moves: FloatArray, kind: HelpKind = "other", *, ordered: bool = True)
         anyway = waiting * np.einsum("gsut,gst->gsu", kernels, worth / np.maximum(expected, 1e-12))
         waiting = normalised(alone + alpha + anyway)
     centre = about * np.maximum(np.einsum("gsu,gsut->gst", waiting, kernels), 1e-4)
-    evidence = dirichlet_multinomial(helped, centre) + prior
+    evidence = dirichlet_multinomial(helped, centre)
     evidence += ((alone + alpha) * np.log(np.maximum(waiting, 1e-12))).sum(axis=2)
-    chance = softmax(evidence, axis=0)
+    each = evidence + prior  # [z, g, s]
+    by_level = logsumexp(each, axis=1)
+    levels = softmax(level + by_level.sum(axis=1))
+    chance = np.einsum("z,zgs->gs", levels, softmax(each, axis=1))
     acting = normalised(centre + helped)
     means = [np.einsum("gs,gst->st", chance, rows) for rows in (waiting, acting)]
     weights = (alone + alpha + anyway).sum(axis=2), (centre + helped).sum(axis=2)
-    known = alone + alpha, logsumexp(evidence, axis=0)
+    known = alone + alpha, logsumexp(level[:, None] + by_level, axis=0)
     rows = normalised(np.stack(means, axis=1))
     return Everybody(rows, chance, waiting, acting, *weights, *known)
 
@@ -127,8 +132,10 @@ def _prior_rows(n_states: int, ordered: bool) -> tuple[FloatArray, FloatArray]:
 
 
 @cache
-def explanations(n_states: int, kind: HelpKind) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Kernels [g, s, u, t], concentrations q [g, 1, 1] and log prior [g, s] of all explanations."""
+def explanations(n_states: int, kind: HelpKind) -> tuple[FloatArray, ...]:
+    """Kernels [g, s, u, t] and concentrations q [g, 1, 1] of all explanations; the logs of the prior
+    of levels [z], and of explanations given a level [z, g, s].
+    """
     S = n_states
     here = np.arange(S)
     # Of people in state s who would be in u: to the best state, one up from s, one up from u, or
@@ -139,22 +146,27 @@ def explanations(n_states: int, kind: HelpKind) -> tuple[FloatArray, FloatArray,
         np.tile(np.minimum(here + 1, S - 1), (S, 1)),
         np.maximum(here[:, None], here),
     )
-    kernels, about, prior = [], [], []
-    sizes = np.log(size_prior(S, kind) / (len(goals) * len(ABOUT)))
+    kernels, about, size = [], [], []
     for goal in goals:
         for number, e in enumerate(SIZES):
             for q in ABOUT:
                 kernels.append((1 - e) * np.eye(S) + e * np.eye(S)[goal])
                 about.append(q)
-                prior.append(sizes[number])
-    return np.array(kernels), np.array(about)[:, None, None], np.array(prior)
+                size.append(number)
+    # P(level | size) falls with their distance; P(size | level) follows by Bayes' rule.
+    sizes, steps = size_prior(S, kind), np.arange(len(SIZES))
+    near = normalised(np.exp(-0.5 * (np.subtract.outer(steps, steps) / ALIKE) ** 2))  # [e, z]
+    of_level = near.T @ sizes  # [z, s]
+    given = near.T[:, :, None] * sizes / of_level[:, None]  # [z, e, s]
+    prior = np.log(given[:, size] / (len(goals) * len(ABOUT)))
+    return np.array(kernels), np.array(about)[:, None, None], np.log(of_level.mean(axis=1)), prior
 
 
-def no_effect(n_states: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def no_effect(n_states: int) -> tuple[FloatArray, ...]:
     """The explanations where states have no order: rows with help lie about those without."""
     S, about = n_states, np.array([2.0, 8.0, 32.0, 128.0])
     kernels = np.broadcast_to(np.eye(S), (len(about), S, S, S))
-    return kernels, about[:, None, None], np.zeros((len(about), S))
+    return kernels, about[:, None, None], np.zeros(1), np.zeros((1, len(about), S))
 
 
 @cache

@@ -20,6 +20,8 @@ from dopl_core.learning.moves.weeks import Recent
 
 MOST_AT_ONCE = 2_000  # people; more of them tell no more of what people share
 OPTIMISM = 1.0  # standard deviations that a box reaches to either side where states have no order
+PRIOR_MOVES = 10.0  # what is believed of a row before any move counts for
+ROUNDS = 2  # of everybody's rows and tilts in turn
 NO_DIFFERENCE = 10_000.0  # q of rows with help that are those without
 
 
@@ -37,7 +39,7 @@ class Model:
 
     def tilts_of(self, counts: FloatArray, people: IntArray) -> Tilts | None:
         """The tilts of people, from their moves [n, r, t]."""
-        if self.tilts is None or len(people) == len(self.some):
+        if self.tilts is None or people is self.some:
             return self.tilts
         return tilts.of_people(self.tilts.shared, counts, _flat(self.everybody.rows), people)
 
@@ -56,13 +58,22 @@ def learn(
     rng: which people it is learnt from, where there are many
     """
     N, S = visits.shape[:2]
-    found = everybody.learnt(visits.sum(axis=0), kind, ordered=ordered)
-    some = _some(visits, rng)
+    moves, some = visits.sum(axis=0).astype(float), _some(visits, rng)
+    found = everybody.learnt(moves, kind, ordered=ordered)
     if not ordered:
         return Model(ordered, found, some, None)
     known = () if columns is None else columns.each
     counts = visits[some].reshape(len(some), 2 * S, S).astype(float)
-    return Model(ordered, found, some, tilts.fit(counts, _flat(found.rows), known, some, N))
+    tilt = tilts.start(counts, _flat(found.rows), known, some, N)
+    for _ in range(ROUNDS if tilt.features.shape[1] else 0):
+        # Of those who were helped: how they would have moved, were their columns like all others'.
+        tilt = tilts.fit(tilt, counts, _flat(found.rows), rounds=2)
+        alike = moves / tilts.as_columns_say(tilt, counts, _flat(found.rows)).reshape(moves.shape)
+        lost = moves.sum(axis=2, keepdims=True) / np.maximum(
+            alike.sum(axis=2, keepdims=True), 1e-12
+        )
+        found = everybody.learnt(alike * lost, kind, ordered=ordered)
+    return Model(ordered, found, some, tilts.fit(tilt, counts, _flat(found.rows)))
 
 
 def estimate(
@@ -119,26 +130,30 @@ def draw(
     N, S = visits.shape[:2]
     model = learn(visits, with_selection(visits, columns), rng, ordered=ordered, kind=kind)
     base, still = _draw_everybody(model.everybody, visits.sum(axis=0), count, rng, idle)
+    off = None if model.tilts is None else model.tilts.shared.draw_off(count, rng)
     drawn = np.empty((count, N, 2 * S, S))
-    alike = None
+    k = None
     for people in _blocks(N, model.some):
         own = visits[people].reshape(len(people), 2 * S, S).astype(float)
         tilt = model.tilts_of(own, people)
         expected = np.broadcast_to(base[:, None], (count, *own.shape))
-        if tilt is not None:
-            expected = tilts.tilted(expected, tilt.draw(count, rng))
-        if alike is None:
+        if tilt is not None and off is not None:
+            drawn_tilt = tilt.draw(off, rng)
+            if k is None:  # rows are known of those who were seen: as their tilts rise, base falls
+                total = own.sum(axis=2)
+                rise = np.einsum("nr,Dnr->Dr", total, drawn_tilt - tilt.eta)
+                base = tilts.tilted(base, -rise / (total.sum(axis=0) + PRIOR_MOVES))
+            expected = tilts.tilted(base[:, None], drawn_tilt)
+        if k is None:
             alike = own_rows.concentrations(own, expected.mean(axis=0))
-        k = np.stack([rng.choice(own_rows.CONCENTRATIONS, count, p=p) for p in alike.T], axis=1)
-        k = np.tile(k, S)[:, None, :, None]
+            k = np.stack([rng.choice(own_rows.CONCENTRATIONS, count, p=p) for p in alike.T], axis=1)
+            k = np.tile(k, S)[:, None, :, None]
         seen = np.broadcast_to(own, (count, *own.shape)).copy()
         both = own[:, 0::2] + own[:, 1::2]
         seen[:, :, 0::2] = np.where(still[:, None, :, None], both, seen[:, :, 0::2])
         drawn[:, people] = dirichlet(k * expected + seen, rng)
     rows = drawn.reshape(count, *visits.shape)
-    rows[:, :, :, ACT] = np.where(
-        still[:, None, :, None], rows[:, :, :, WAIT], rows[:, :, :, ACT]
-    )
+    rows[:, :, :, ACT] = np.where(still[:, None, :, None], rows[:, :, :, WAIT], rows[:, :, :, ACT])
     return rows
 
 

@@ -43,7 +43,10 @@ def concentrations(counts: FloatArray, expected: FloatArray) -> FloatArray:
     each = gammaln(counts[at] + prior) - gammaln(prior)  # [k, moves]
     whole = gammaln(k) - gammaln(k + total)  # [k, n, r]
     log = np.stack(
-        [each[:, at[1] % 2 == a].sum(axis=1) + whole[:, :, a::2].sum(axis=(1, 2)) for a in range(2)],
+        [
+            each[:, at[1] % 2 == a].sum(axis=1) + whole[:, :, a::2].sum(axis=(1, 2))
+            for a in range(2)
+        ],
         axis=1,
     )
     log[-1] += np.log(ALIKE)

@@ -26,8 +26,8 @@ PERSONAL_WORTH = 5.0  # what these count for, in people
 COLUMN_START, COLUMN_PRIOR = 0.1, 0.01  # variance of a column: where the search starts; its prior
 SHARES = (1.0, 1.0, 0.2, 0.2)  # of a column's variance: all rows, help, each state, help in it
 MOST_TERMS = 300  # of columns
-ROUNDS, NEWTON = 6, 2
-FIXED = "always helped"  # the column of who is always helped and who never: its variance is given
+ROUNDS = 5
+FIXED = "\0always helped"  # no column of a roster has this name; its variance is given, not learnt
 FIXED_VARIANCE = 0.25
 
 
@@ -35,17 +35,23 @@ FIXED_VARIANCE = 0.25
 class Shared:
     """What all people's moves say of the terms of columns, and how large terms are.
 
-    columns: those that are used, and their features [N, k] of all people
+    columns: those that are used, and their features [N, k] of all people;  of: [c] their columns
     beta: [c] and covariance [c, c];  prior: [c] variances, as learnt
     personal: [d] variances of the personal terms, as learnt
     """
 
     columns: tuple[Column, ...]
     features: FloatArray
+    of: IntArray
     beta: FloatArray
     covariance: FloatArray
     prior: FloatArray
     personal: FloatArray
+
+    def draw_off(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """By how much the terms of columns may be off: draws [D, c]."""
+        noise = rng.standard_normal((count, len(self.beta)))
+        return np.asarray(noise @ _root(self.covariance).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +69,14 @@ class Tilts:
     cross: FloatArray
     features: FloatArray
 
-    def draw(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Draws [D, n, r] of the tilts."""
-        R, found = self.eta.shape[1], self.shared
-        off = rng.standard_normal((count, len(found.beta))) @ _root(found.covariance).T
+    def draw(self, off: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draws [D, n, r] of the tilts, where the terms of columns are off by `off` [D, c]."""
+        R, count = self.eta.shape[1], len(off)
         noise = rng.standard_normal((count, *self.personal.shape))
         personal = self.personal + np.einsum("nde,Dne->Dnd", _root(self.covariance), noise)
         personal -= np.einsum("ndc,Dc->Dnd", self.cross, off)
-        columns = (found.beta + off).reshape(count, self.features.shape[1], 2 + R)
-        tilt = np.einsum("nk,Dkj,rj->Dnr", self.features, columns, terms(R), optimize=True)
+        columns = (self.shared.beta + off).reshape(count, self.features.shape[1], 2 + R)
+        tilt = self.features @ (columns @ terms(R).T)
         return np.asarray(tilt + personal @ personal_terms(R).T)
 
     def variance(self) -> FloatArray:
@@ -129,45 +134,71 @@ def features(columns: Sequence[Column]) -> tuple[FloatArray, IntArray]:
     return np.concatenate(parts, axis=1), np.array(of)
 
 
-def fit(
+def start(
     counts: FloatArray,
     rows: FloatArray,
     columns: Sequence[Column],
     people: IntArray,
     n_people: int,
 ) -> Tilts:
-    """The tilts of `people` from their moves `counts` [n, r, t], where everybody's rows are [r, t].
-
-    Newton's method for all terms, in turns with their variances (MacKay's update for columns,
-    expectation and maximisation for people).
-    """
+    """No tilts yet, of `people` with the moves `counts` [n, r, t], where all rows are [r, t]."""
     N, R = counts.shape[:2]
     surplus = (counts @ scores(rows.shape[1])).sum(axis=1)
     surplus -= counts.sum(axis=2) @ (rows @ scores(rows.shape[1]))
     used, every, of = _used(columns, n_people, people, surplus, counts.sum(axis=(1, 2)), R)
     F = every[people]
-    share = np.tile(np.repeat(SHARES, [1, 1, R // 2, R // 2]), F.shape[1])
     column = np.repeat(of, 2 + R)
-    fixed = np.array([one.name == FIXED for one in used], dtype=bool)
-    v = np.where(fixed, FIXED_VARIANCE, COLUMN_START)
+    fixed = np.array([one.name == FIXED for one in used], dtype=bool)[column]
+    prior = np.where(fixed, FIXED_VARIANCE, COLUMN_START) * _shares(R, F.shape[1])
     none = np.zeros((len(column), len(column)))
-    shared = Shared(used, every, np.zeros(len(column)), none, v[column] * share, PERSONAL)
+    shared = Shared(used, every, column, np.zeros(len(column)), none, prior, PERSONAL)
     cross = np.zeros((N, 2, len(column)))
-    now = Tilts(shared, np.zeros((N, R)), np.zeros((N, 2)), np.zeros((N, 2, 2)), cross, F)
-    for _ in range(ROUNDS):
-        for _ in range(NEWTON):
-            now = _newton(now, counts, rows)
-        shared, spread = now.shared, now.covariance[:, range(2), range(2)]
-        if len(column):
-            meet = now.cross @ shared.covariance
-            spread = spread + (meet * now.cross).sum(axis=2)
-            known = np.bincount(column, 1 - shared.covariance.diagonal() / shared.prior)
-            size = np.bincount(column, shared.beta**2 / share) + COLUMN_PRIOR
-            v = np.where(fixed, FIXED_VARIANCE, size / (np.maximum(known, 1e-3) + 1))
-        size = (now.personal**2 + spread).sum(axis=0) + PERSONAL_WORTH * PERSONAL
-        learnt = replace(shared, prior=v[column] * share, personal=size / (N + PERSONAL_WORTH))
-        now = replace(now, shared=learnt)
-    return now
+    return Tilts(shared, np.zeros((N, R)), np.zeros((N, 2)), np.zeros((N, 2, 2)), cross, F)
+
+
+def fit(now: Tilts, counts: FloatArray, rows: FloatArray, rounds: int = ROUNDS) -> Tilts:
+    """The tilts after some rounds of Newton's method, in turns with the variances of terms."""
+    for _ in range(rounds):
+        now = _with_variances(_newton(now, counts, rows))
+    return _newton(now, counts, rows)  # so that covariances are those of the last variances
+
+
+def as_columns_say(now: Tilts, counts: FloatArray, rows: FloatArray) -> FloatArray:
+    """By how much oftener each next state [r, t] is expected of those who were seen in a row than of
+    everybody, by their columns. Those who are helped are not like all others.
+    """
+    moves, own = (
+        counts.sum(axis=2),
+        _eta(now.features, now.shared.beta, 0 * now.personal, len(rows)),
+    )
+    expected = np.einsum("nr,nrt->rt", moves, tilted(rows, own))
+    total = moves.sum(axis=0)[:, None]
+    return np.where(total > 0, expected / np.maximum(total * rows, 1e-12), 1.0)
+
+
+def _with_variances(now: Tilts) -> Tilts:
+    """With variances learnt anew: MacKay's update for columns, expectation and maximisation for
+    people.
+    """
+    shared, spread = now.shared, now.covariance[:, range(2), range(2)]
+    prior, of = shared.prior, shared.of
+    if len(of):
+        meet = now.cross @ shared.covariance
+        spread = spread + (meet * now.cross).sum(axis=2)
+        share = _shares(now.eta.shape[1], now.features.shape[1])
+        known = np.bincount(of, 1 - shared.covariance.diagonal() / prior)
+        size = np.bincount(of, shared.beta**2 / share) + COLUMN_PRIOR
+        fixed = np.array([one.name == FIXED for one in shared.columns], dtype=bool)
+        v = np.where(fixed, FIXED_VARIANCE, size / (np.maximum(known, 1e-3) + 1))
+        prior = v[of] * share
+    size = (now.personal**2 + spread).sum(axis=0) + PERSONAL_WORTH * PERSONAL
+    personal = size / (len(now.personal) + PERSONAL_WORTH)
+    return replace(now, shared=replace(shared, prior=prior, personal=personal))
+
+
+def _shares(n_rows: int, n_features: int) -> FloatArray:
+    """The share of its column's variance that each term has [c]."""
+    return np.tile(np.repeat(SHARES, [1, 1, n_rows // 2, n_rows // 2]), n_features)
 
 
 def of_people(shared: Shared, counts: FloatArray, rows: FloatArray, people: IntArray) -> Tilts:
@@ -175,8 +206,10 @@ def of_people(shared: Shared, counts: FloatArray, rows: FloatArray, people: IntA
     N, R = counts.shape[:2]
     F = shared.features[people]
     cross = np.zeros((N, 2, len(shared.beta)))
-    now = Tilts(shared, _eta(F, shared.beta, np.zeros((N, 2)), R), np.zeros((N, 2)), cross, cross, F)
-    for _ in range(NEWTON):
+    now = Tilts(
+        shared, _eta(F, shared.beta, np.zeros((N, 2)), R), np.zeros((N, 2)), cross, cross, F
+    )
+    for _ in range(ROUNDS):
         now = _newton(now, counts, rows, personal_only=True)
     return now
 
@@ -204,9 +237,10 @@ def _newton(
         both = (F[:, None, :, None] * meet[:, :, None]).reshape(N, 2, K * J)
         cross = own @ both
     if K and not personal_only:
-        squares = np.einsum("nr,ri,rj->nij", weight, T, T, optimize=True)
-        precision = np.einsum("nk,nl,nij->kilj", F, F, squares, optimize=True)
-        precision = precision.reshape(K * J, K * J) + np.diag(1 / shared.prior)
+        squares = weight @ (T[:, :, None] * T[:, None]).reshape(R, J * J)  # [n, ij]
+        precision = (F[:, :, None] * F[:, None]).reshape(N, K * K).T @ squares  # [kl, ij]
+        precision = precision.reshape(K, K, J, J).swapaxes(1, 2).reshape(K * J, K * J)
+        precision += np.diag(1 / shared.prior)
         precision -= both.reshape(-1, K * J).T @ cross.reshape(-1, K * J)
         covariance = np.linalg.inv(precision)
         towards = (F.T @ (uphill @ T)).ravel() - beta / shared.prior
@@ -244,10 +278,15 @@ def _used(
     seen = F[people]
     goes_with = (seen.T @ surplus) ** 2 / np.maximum((seen**2).T @ moves, 1e-12)
     sizes = np.bincount(of)
-    best = np.argsort(-np.bincount(of, goes_with) / sizes, kind="stable")
-    kept = np.sort(best[sizes[best].cumsum() * (2 + n_rows) <= MOST_TERMS])
+    says = np.bincount(of, goes_with) / sizes
+    says[[column.name == FIXED for column in columns]] = np.inf
+    kept: list[int] = []
+    for one in np.argsort(-says, kind="stable").tolist():
+        if (sizes[kept].sum() + sizes[one]) * (2 + n_rows) <= MOST_TERMS:
+            kept.append(one)
     inside = np.isin(of, kept)
-    return tuple(columns[at] for at in kept), F[:, inside], np.searchsorted(kept, of[inside])
+    numbers = np.unique(of[inside], return_inverse=True)[1]
+    return tuple(columns[at] for at in sorted(kept)), F[:, inside], numbers
 
 
 def matters(shared: Shared) -> dict[str, float]:
@@ -256,19 +295,17 @@ def matters(shared: Shared) -> dict[str, float]:
     With J the information that the moves hold on its terms and b their pull, the evidence for terms
     of variance V against none is b (J + 1/V)^-1 b / 2 - ln|1 + V J| / 2.
     """
-    chances, start = {}, 0
-    n_features = [len(column.labels) if len(column.labels) > 2 else 1 for column in shared.columns]
-    each = len(shared.beta) // max(1, sum(n_features))
-    share = np.repeat(SHARES, [1, 1, each // 2 - 1, each // 2 - 1])
-    for column, count in zip(shared.columns, n_features, strict=True):
-        at = slice(start, start + count * each)
-        precision = np.linalg.inv(shared.covariance[at, at])
+    chances = {}
+    n_features = shared.features.shape[1]
+    V_of_all = COLUMN_START * _shares(len(shared.of) // max(1, n_features) - 2, n_features)
+    for number, column in enumerate(shared.columns):
+        at = shared.of == number
+        precision = np.linalg.inv(shared.covariance[np.ix_(at, at)])
         information = precision - np.diag(1 / shared.prior[at])
-        pull, V = precision @ shared.beta[at], COLUMN_START * np.tile(share, count)
+        pull, V = precision @ shared.beta[at], V_of_all[at]
         evidence = pull @ np.linalg.solve(information + np.diag(1 / V), pull)
         evidence -= np.linalg.slogdet(np.eye(len(V)) + V[:, None] * information)[1]
         chances[column.name] = float(expit(evidence / 2))
-        start = at.stop
     return chances
 
 

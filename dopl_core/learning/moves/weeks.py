@@ -123,7 +123,9 @@ def earlier_help(recent: Recent, moves: LeftOver) -> EarlierHelp:
     terms[0] *= moves.row % 2
     weight = np.bincount(moves.row, moves.variance) if moves.row.size else np.ones(1)
     for term in terms:
-        mean = np.bincount(moves.row, moves.variance * term, len(weight)) / np.maximum(weight, 1e-12)
+        mean = np.bincount(moves.row, moves.variance * term, len(weight)) / np.maximum(
+            weight, 1e-12
+        )
         term -= mean[moves.row]
     precision = (terms * moves.variance) @ terms.T + np.eye(2) / BEFOREHAND**2
     covariance = np.linalg.inv(precision)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
 
-HOPE = 2.0  # standard errors
-ONE_IN = 8  # places: of so many one may find out; so a list of fewer has none
+HOPE = 0.8  # standard errors
+ONE_IN = 8  # of so many places, or fewer, one may find out
 BEST_SHARE = 0.25  # of a list, for people in the best state, while their gain is not credible
 
 
@@ -31,7 +31,7 @@ class Hope(NamedTuple):
 
 def usual(budget: int) -> int:
     """How many places of a list may find out, unless the owner says otherwise."""
-    return budget // ONE_IN
+    return -(-budget // ONE_IN)
 
 
 def choose(
@@ -84,17 +84,15 @@ def _find_out(
     codes: IntArray | None,
 ) -> None:
     """Exchange the last `places` arms of the list for those who could gain most."""
-    leaving = order[on[order]][::-1][:places].tolist()
-    on[leaving] = False
-    for arm in leaving:
+    for arm in order[on[order]][::-1][:places].tolist():
+        on[arm] = False
         known = ~on & (hope.state != UNKNOWN)
         if (on & best).sum() >= most:
             known &= ~best
         others = order[known[order]]
         others = others if codes is None else others[codes[others] == codes[arm]]
-        if not len(others):
-            on[arm] = True
-            continue
         listed = np.bincount(hope.state[on & (hope.state != UNKNOWN)], minlength=len(hope.error))
         could = hope.gain + HOPE * (hope.error / np.sqrt(1 + listed))[hope.state]
-        on[others[np.argmax(could[others])]] = True
+        hopeful = others[np.argsort(-could[others], kind="stable")[:1]]
+        pays = len(hopeful) and could[hopeful[0]] > hope.gain[arm]
+        on[hopeful[0] if pays else arm] = True

@@ -6,9 +6,9 @@ import numpy as np
 
 from dopl_core.learning.bandit import FloatArray, IntArray
 from dopl_core.learning.estimates import Estimates
+from dopl_core.learning.moves.dynamics import Dynamics
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.preferences import Preferences
-from dopl_core.learning.moves.dynamics import Dynamics
 
 
 class UnsupportedError(ValueError):

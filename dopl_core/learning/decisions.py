@@ -16,16 +16,16 @@ from typing import NamedTuple
 import numpy as np
 
 from dopl_core.learning.bandit import FloatArray, Pays
+from dopl_core.learning.moves.dynamics import Dynamics
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.preferences import OPTIMISM, Preferences
-from dopl_core.learning.moves.dynamics import Dynamics
 
 MARGIN = 0.25  # standard errors by which the best off must gain more than the worst off
 CREDIBLE = 1.28  # standard errors: a gain has a posterior probability of 90 %
 
 
 class Effect(NamedTuple):
-    """What help is worth in each state, on average of those who are in it: gain and its error [S]."""
+    """What help is worth in each state, on average of those in it: gain and its error [S]."""
 
     gain: FloatArray
     error: FloatArray
@@ -37,7 +37,7 @@ class Effect(NamedTuple):
 
 
 def effect_of_help(plan: Plan, moves: Dynamics) -> Effect | None:
-    """What help is worth in each state, by the values of the plan; None if that is not estimated."""
+    """What help is worth in each state, by the values of the plan; None if not estimated."""
     if moves.effect is None or moves.effect_covariance is None:
         return None
     S = plan.index.shape[1]
@@ -52,7 +52,7 @@ def effect_of_help(plan: Plan, moves: Dynamics) -> Effect | None:
 def margin(effect: Effect) -> FloatArray:
     """How much more than in the worst state help must gain in each state [S], to come before it.
 
-    It grows evenly from the worst state to the best, and shrinks as it becomes known what help does.
+    It grows from the worst state to the best, and shrinks as it becomes known what help does.
     """
     square = effect.error**2
     rank = np.linspace(0, 1, len(square))

@@ -12,8 +12,8 @@ from dopl_core.learning.bradley_terry.reliability import (
     scale_separation as scale_separation,  # fixed name
 )
 from dopl_core.learning.counts import Counts
-from dopl_core.learning.streams import Stream, generator
 from dopl_core.learning.moves.dynamics import hoeffding
+from dopl_core.learning.streams import Stream, generator
 
 LIPSCHITZ = 1.3  # Lemma 4's L
 _ALL = slice(None)

@@ -12,7 +12,7 @@ from dopl_core.learning.bandit import FloatArray
 
 # The version of the maths. Plans record it. Every change that alters a bit of any result raises it,
 # so that replay knows which plans it can recompute exactly.
-MATHS = 9
+MATHS = 10
 
 _SIZES = (3, 8, 37, 90)  # of matrices: libraries use other algorithms for small ones
 

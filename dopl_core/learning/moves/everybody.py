@@ -1,11 +1,11 @@
 """The rows of everybody: how people move without help, and what help does, state by state.
 
-Help is a kernel on what would have happened: with the chance e it changes an outcome t into a better
-one. Where people in state s would move by the row w, those who are helped move by the row w K, with
-K = (1 - e) I + e M. What M does and how large e is are not known; nor is it how far the row of the
-helped may lie from w K, which it is drawn about: h ~ Dir(q w K). Every combination is an explanation,
-weighed by its evidence. Beforehand, e is what trials of such help found. Help that does much in one
-state often does so in others: the sizes in all states lie about one level, which is learnt too.
+Help is a kernel on what would have happened: with probability e it changes an outcome into a
+better one. Where people in state s would move by the row w, those who are helped move by the row
+w K, with K = (1 - e) I + e M. Neither M nor e is known, nor how far the row of the helped may lie
+from w K, which it is drawn about: h ~ Dir(q w K). Every combination is an explanation, weighed by
+its evidence. Beforehand, e is what trials of such help found. Help that does much in one state
+often does so in others: the sizes in all states lie about one level, which is learnt too.
 
 Axes: z levels, g explanations, s states, u outcomes without help, t outcomes.
 """
@@ -75,7 +75,8 @@ class Everybody(NamedTuple):
 def learnt(moves: FloatArray, kind: HelpKind = "other", *, ordered: bool = True) -> Everybody:
     """The rows of everybody from all moves [s, a, t].
 
-    ordered: states go from worst to best; if not, help may do anything and is expected to do nothing
+    ordered: states go from worst to best; if not, help may do anything and is expected to do
+    nothing
     """
     S = moves.shape[0]
     kernels, about, level, prior = explanations(S, kind) if ordered else no_effect(S)
@@ -133,8 +134,8 @@ def _prior_rows(n_states: int, ordered: bool) -> tuple[FloatArray, FloatArray]:
 
 @cache
 def explanations(n_states: int, kind: HelpKind) -> tuple[FloatArray, ...]:
-    """Kernels [g, s, u, t] and concentrations q [g, 1, 1] of all explanations; the logs of the prior
-    of levels [z], and of explanations given a level [z, g, s].
+    """All explanations: kernels [g, s, u, t] and concentrations q [g, 1, 1]; then the log prior of
+    levels [z], and of explanations given a level [z, g, s].
     """
     S = n_states
     here = np.arange(S)

@@ -95,7 +95,8 @@ def estimate(
     for people in _blocks(N, model.some):
         own = counts[people].astype(float)
         tilt = model.tilts_of(own, people)
-        expected, unsure = np.broadcast_to(base, own.shape), np.broadcast_to(spread, own.shape)
+        expected = np.tile(base, (len(people), 1, 1))
+        unsure = np.tile(spread, (len(people), 1, 1))
         if tilt is not None:
             expected = tilts.tilted(base, tilt.eta)
             x = tilts.scores(S)
@@ -107,10 +108,10 @@ def estimate(
     if ordered and len(recent) > 1:
         left = weeks.left_over(recent, mean)
         mean = tilts.tilted(mean, weeks.season(left, len(recent), 2 * S))
-    mean, sd = mean.reshape(visits.shape), np.sqrt(variance).reshape(visits.shape)
+    rows, sd = mean.reshape(visits.shape), np.sqrt(variance).reshape(visits.shape)
     half = 0.0 if ordered else OPTIMISM * sd
     effect = model.everybody.effect() if ordered else ()
-    return Dynamics(mean, sd, np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1), *effect)
+    return Dynamics(rows, sd, np.clip(rows - half, 0, 1), np.clip(rows + half, 0, 1), *effect)
 
 
 def draw(

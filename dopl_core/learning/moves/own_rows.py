@@ -1,4 +1,4 @@
-"""Each person's own rows, drawn in to what everybody's moves say of them, as far as people are alike.
+"""Each person's own rows, drawn in to what other people's moves say, as far as people are alike.
 
 The row p of a person is drawn about the expected one m: p ~ Dir(k m). How alike people are, the
 concentration k, is averaged by evidence, for rows with help and without. Everybody alike is one of

@@ -4,7 +4,7 @@ A person's rows are those of everybody, tilted towards better or worse states. T
 next state t in row r (a state, with help or without) rise by x_t times the tilt
     eta[n, r] = b_n + a_r d_n + sum_k F[n, k] (T_r . beta_k),
 with x_t from -1 (worst) to 1 (best). b_n is how well a person does, d_n their own response to help;
-a column k has a term for all rows, one for help, and smaller ones for each state and for help in it.
+a column k has a term for all rows, one for help, and smaller ones for each state and help in it.
 All are normal about 0. How large they are is learnt: one variance for all b, one for all d, and one
 for each column, so that a column that says nothing gets none.
 
@@ -164,8 +164,8 @@ def fit(now: Tilts, counts: FloatArray, rows: FloatArray, rounds: int = ROUNDS) 
 
 
 def as_columns_say(now: Tilts, counts: FloatArray, rows: FloatArray) -> FloatArray:
-    """By how much oftener each next state [r, t] is expected of those who were seen in a row than of
-    everybody, by their columns. Those who are helped are not like all others.
+    """By their columns, how much oftener people who were seen in a row reach each next state [r, t]
+    than everybody would. Those who are helped are not like all others.
     """
     moves, own = (
         counts.sum(axis=2),

@@ -27,19 +27,8 @@ BEFOREHAND = 0.3  # standard deviation of what earlier help does to a tilt
 Recent = NDArray[np.int16]  # [w, 3, n] states, 1 if helped, next states; the newest week last
 
 
-class EarlierHelp(NamedTuple):
-    """What help in weeks before does to a tilt this week: mean [2] and covariance [2, 2].
-
-    The first is for each time helped in the last REPEATS weeks, on moves with help; the second for
-    having been helped in the week before, on all moves.
-    """
-
-    mean: FloatArray
-    covariance: FloatArray
-
-
 class LeftOver(NamedTuple):
-    """What moves say beyond their rows, all [m]: how much further up each went, and its variance."""
+    """What moves say beyond their rows, all [m]: how much further up each went; its variance."""
 
     week: IntArray
     person: IntArray
@@ -112,30 +101,10 @@ def season(moves: LeftOver, n_weeks: int, n_rows: int) -> FloatArray:
     return np.asarray(softmax(log) @ tilt)
 
 
-def earlier_help(recent: Recent, moves: LeftOver) -> EarlierHelp:
-    """Whether help wears off or works late: a ridge on what earlier help leaves over.
-
-    Within a row, rows already say what help does on average, so each term counts as it differs from
-    its mean in the row.
-    """
-    times, before = past_help(recent)
-    terms = np.stack([times[moves.week, moves.person], before[moves.week, moves.person]])
-    terms[0] *= moves.row % 2
-    weight = np.bincount(moves.row, moves.variance) if moves.row.size else np.ones(1)
-    for term in terms:
-        mean = np.bincount(moves.row, moves.variance * term, len(weight)) / np.maximum(
-            weight, 1e-12
-        )
-        term -= mean[moves.row]
-    precision = (terms * moves.variance) @ terms.T + np.eye(2) / BEFOREHAND**2
-    covariance = np.linalg.inv(precision)
-    return EarlierHelp(covariance @ (terms @ moves.further), covariance)
-
-
 def past_help(recent: Recent) -> tuple[FloatArray, FloatArray]:
-    """How often people were helped in the REPEATS weeks before each week, and in the last: [w+1, n].
+    """How often people were helped in the REPEATS weeks before each week, and in the last one.
 
-    The last entry is of the week that comes.
+    Both [w+1, n]; the last entry is of the week that comes.
     """
     helped = np.pad(recent[:, 1] == 1, ((1, 0), (0, 0))).astype(float)
     total = helped.cumsum(axis=0)

@@ -1,12 +1,12 @@
 """Places of a list to find out what help does, where that is not known yet.
 
 A list of the highest expected gains alone may never learn what help does in states that it does not
-reach. So a few places go to people whose gain could be largest, as far as it is uncertain: by their
-gain and HOPE standard errors of the effect of help in their state. Places are spread over states: the
-error counts for less, the more people in the state are on the list already.
+reach. So a few places may go to people whose gain could be larger than that of the people whom they
+replace: by their gain and HOPE standard errors of the effect of help in their state. Places are
+spread over states: the error counts for less, the more people in the state are on the list already.
 
-Until help is known to do something in the best state, at most a quarter of a list goes there, beyond
-what the worst off would leave free.
+Until help is known to do something in the best state, at most a quarter of a list goes there,
+beyond the places that the worse off leave free.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ BEST_SHARE = 0.25  # of a list, for people in the best state, while their gain i
 
 
 class Hope(NamedTuple):
-    """What each arm could gain: its state and gain [N], and the error of gains in each state [S]."""
+    """What each arm could gain: its state and gain [N]; the error of gains in each state [S]."""
 
     state: IntArray
     gain: FloatArray
@@ -43,7 +43,7 @@ def choose(
     places: int,
     codes: IntArray | None = None,
 ) -> IntArray:
-    """The arms of a list after the best state is limited, and places find out; in order.
+    """The arms of a list after the best state is limited, and places find out; by number.
 
     listed: by urgency alone;  order: all arms that may be listed, the most urgent first
     codes: [N] groups that places are shared out among; each place stays in its group

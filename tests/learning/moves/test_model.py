@@ -242,7 +242,6 @@ def test_of_many_people_the_model_is_learnt_from_some_and_holds_for_all(
     assert np.sqrt(np.mean((many.mean(axis=0) - blocks.mean) ** 2)) < 0.05
 
 
-@pytest.mark.xfail(strict=True, reason="tilts_of takes a block of as many people for the sample")
 def test_as_many_people_as_the_sample_get_their_own_tilts(monkeypatch: pytest.MonkeyPatch) -> None:
     """59 people in blocks of 20, 20 and 19; only the block of the sample holds the sample."""
     visits, _, age = by_age(np.random.default_rng(11), 59)
@@ -253,7 +252,6 @@ def test_as_many_people_as_the_sample_get_their_own_tilts(monkeypatch: pytest.Mo
     assert np.sqrt(np.mean((blocks.mean - whole.mean) ** 2)) < 0.06
 
 
-@pytest.mark.xfail(strict=True, reason="each block of people draws the terms of columns anew")
 def test_what_columns_say_is_drawn_once_for_all_people(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two people of the same age, of whom no moves were seen, rise or fall together."""
     visits, _, age = by_age(np.random.default_rng(12), 90)
@@ -419,7 +417,6 @@ def test_help_is_judged_honestly_where_always_the_same_are_helped() -> None:
     assert np.mean(held) >= 0.7
 
 
-@pytest.mark.xfail(strict=True, reason="rows of everybody are not adjusted for columns")
 def test_help_that_went_by_a_column_is_not_credited_with_what_the_column_does() -> None:
     """People with a high number were helped more often, and help does nothing."""
     rng = np.random.default_rng(8)
@@ -454,7 +451,6 @@ def test_columns_that_are_known_stay_beside_who_is_always_helped() -> None:
     assert np.isfinite(drawn(visits, Columns((age,), 20), 20)).all()
 
 
-@SELECTION_IGNORED
 def test_what_help_does_is_less_known_where_always_the_same_are_helped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

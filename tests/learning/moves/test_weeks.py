@@ -1,4 +1,4 @@
-"""What changes with time: seasons against exact posteriors, and help that wears off."""
+"""What changes with time: seasons against exact posteriors, and earlier help is counted."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
 from dopl_core.learning.dopl import Dopl
-from dopl_core.learning.moves import tilts, weeks
+from dopl_core.learning.moves import weeks
 from dopl_core.learning.moves.weeks import LeftOver, Recent
 
 N, S, R = 40, 3, 6
@@ -188,81 +188,3 @@ def test_past_help_of_few_weeks_is_all_there_was(n_weeks: int) -> None:
     times, before = weeks.past_help(recent)
     assert times[:, 0].tolist() == list(range(n_weeks + 1))
     assert before[:, 1].tolist() == [0, *[1] * n_weeks]
-
-
-def with_past(
-    rng: np.random.Generator, wearing: float, late: float, n_weeks: int = 20
-) -> tuple[Recent, FloatArray]:
-    """Moves where earlier help tilts rows, and the rows [n, r, t] without it.
-
-    wearing: for each time helped in the weeks before, with help;  late: if helped the week before
-    """
-    rows = np.tile([[0.4, 0.3, 0.3], [0.2, 0.3, 0.5]], (S, 1))
-    helped = (rng.random((n_weeks, N)) < 0.4).astype(int)
-    states = np.zeros((n_weeks + 1, N), dtype=int)
-    states[0] = rng.integers(S, size=N)
-    past = np.pad(helped, ((weeks.REPEATS, 0), (0, 0)))
-    for week in range(n_weeks):
-        times = past[week : week + weeks.REPEATS]
-        tilt = wearing * helped[week] * times.sum(axis=0) + late * times[-1]
-        own = tilts.tilted(rows[2 * states[week] + helped[week]], tilt)
-        states[week + 1] = (rng.random((N, 1)) > own.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    recent = weeks.remembered(weeks.nothing_yet(N), states[:-1], helped, states[1:])
-    seen = np.zeros((R, S))
-    np.add.at(seen, (2 * states[:-1] + helped, states[1:]), 1)
-    average = seen / seen.sum(axis=1, keepdims=True)
-    return recent, np.broadcast_to(average, (N, R, S))
-
-
-def test_earlier_help_is_judged_by_weighted_least_squares_with_a_ridge() -> None:
-    recent, rows = with_past(np.random.default_rng(0), -0.3, 0.3)
-    left = weeks.left_over(recent, rows)
-    found = weeks.earlier_help(recent, left)
-    times, before = weeks.past_help(recent)
-    terms = np.stack(
-        [times[left.week, left.person] * (left.row % 2), before[left.week, left.person]], axis=1
-    )
-    root = np.sqrt(left.variance)
-    # One constant for each row of the transitions takes out what rows say; a ridge is a prior.
-    constants = (left.row[:, None] == np.arange(R)).astype(float)
-    design = np.concatenate([terms, constants], axis=1) * root[:, None]
-    ridge = np.eye(2 + R)[:2] / weeks.BEFOREHAND
-    of_rows = np.bincount(left.row, left.further, R) / np.bincount(left.row, left.variance, R)
-    further = left.further - of_rows[left.row] * left.variance
-    solved = np.linalg.lstsq(
-        np.concatenate([design, ridge]), np.append(further / root, [0, 0]), rcond=None
-    )[0]
-    assert found.mean == pytest.approx(solved[:2], abs=1e-6)
-    whole = design.T @ design + ridge.T @ ridge
-    assert found.covariance == pytest.approx(np.linalg.inv(whole)[:2, :2], rel=1e-6)
-
-
-@pytest.mark.parametrize(("wearing", "late"), [(-0.3, 0.0), (0.0, 0.5), (-0.3, 0.5)])
-def test_help_that_wears_off_or_works_late_is_found(wearing: float, late: float) -> None:
-    found = weeks.earlier_help(*_left(np.random.default_rng(1), wearing, late))
-    error = np.sqrt(found.covariance.diagonal())
-    assert (np.abs(found.mean - [wearing, late]) < 3 * error).all()
-    real = np.array([wearing, late]) != 0
-    assert (np.abs(found.mean) > 2 * error)[real].all()
-
-
-def test_chance_is_rarely_taken_for_help_that_wears_off_or_works_late() -> None:
-    sure = []
-    for seed in range(25):
-        found = weeks.earlier_help(*_left(np.random.default_rng(seed), 0.0, 0.0))
-        sure.append(np.abs(found.mean) > 2 * np.sqrt(found.covariance.diagonal()))
-    assert np.mean(sure) < 0.1
-
-
-def test_without_moves_earlier_help_has_its_prior() -> None:
-    recent = weeks.nothing_yet(N)
-    left = weeks.left_over(recent, np.full((N, R, S), 1 / S))
-    found = weeks.earlier_help(recent, left)
-    assert found.mean == pytest.approx([0, 0])
-    assert found.covariance == pytest.approx(weeks.BEFOREHAND**2 * np.eye(2))
-
-
-def _left(rng: np.random.Generator, wearing: float, late: float) -> tuple[Recent, LeftOver]:
-    """Recent moves, and what they say beyond everybody's rows."""
-    recent, rows = with_past(rng, wearing, late)
-    return recent, weeks.left_over(recent, rows)

@@ -359,6 +359,73 @@ def test_of_too_many_columns_those_that_go_with_the_moves_are_used() -> None:
     assert found.shared.features.shape == (60, len(found.shared.beta) // (2 + R))
 
 
+@pytest.mark.parametrize("at", [0, 20, 40])
+def test_who_is_always_helped_is_used_whatever_else_goes_with_the_moves(at: int) -> None:
+    """Nothing goes with it: all have moved as everybody does, but for other columns."""
+    counts, rows, (age, _) = moved(14, n_people=60)
+    rng = np.random.default_rng(0)
+    others: list[Column] = [replace(standing(60, rng), name=f"{number}") for number in range(39)]
+    always = category(tilts.FIXED, ["always", "never"] * 30)
+    columns = [*others[:10], age, *others[10:]]
+    columns.insert(at, always)
+    shared = begun(np.tile(rows * 6, (60, 1, 1)), rows, columns).shared
+    assert tilts.FIXED in {column.name for column in shared.columns}
+    shared = begun(counts, rows, columns).shared
+    names = [column.name for column in shared.columns]
+    assert {tilts.FIXED, "age"} <= set(names)
+    assert names == [column.name for column in columns if column.name in names]  # in order
+    assert len(names) == tilts.MOST_TERMS // (2 + R)
+    fixed = shared.prior[shared.of == names.index(tilts.FIXED)]
+    assert fixed == pytest.approx(tilts.FIXED_VARIANCE * np.array([1, 1, *[0.2] * 6]))
+
+
+def test_a_column_of_too_many_categories_leaves_the_places_to_others_that_fit() -> None:
+    """Everybody's own name goes best with the moves; it has too many terms, and 30 wards do not."""
+    counts, rows, (age, ward) = moved(15, n_people=60)
+    name = category("name", [f"person {number}" for number in range(60)])
+    of_thirty = category("of thirty", [f"ward {number % 30}" for number in range(60)])
+    always = category(tilts.FIXED, ["always", "never"] * 30)
+    columns = (name, of_thirty, ward, always, age)
+    shared = begun(counts, rows, columns).shared
+    assert [column.name for column in shared.columns] == ["of thirty", "ward", tilts.FIXED, "age"]
+    assert np.bincount(shared.of).tolist() == [30 * 8, 3 * 8, 8, 8]
+    assert shared.features == pytest.approx(tilts.features(columns[1:])[0])
+
+
+# --- what columns say of those who were seen
+
+
+def test_what_columns_say_of_those_who_were_seen_is_a_mean_over_their_moves() -> None:
+    """Summed by hand; what persons say by their own moves does not count."""
+    age = Column("age", "number", np.array([1.0, -0.5, 2.0]))
+    rows = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.4, 0.4, 0.2]])
+    rows = np.concatenate([rows, rows[:2]])
+    counts = np.zeros((3, R, S))
+    counts[0, 0], counts[1, 0], counts[2, 3] = [3, 1, 0], [0, 0, 2], [1, 1, 1]
+    before = begun(counts, rows, (age,))
+    beta = np.linspace(-0.6, 0.8, 2 + R)
+    now = replace(before, shared=replace(before.shared, beta=beta), personal=np.ones((3, 2)))
+    found = tilts.as_columns_say(now, counts, rows)
+    always, helped = beta[:2]
+    for r, seen in ((0, {0: 4, 1: 2}), (3, {2: 3})):
+        s, a = divmod(r, 2)
+        tilt = always + a * helped + beta[2 + s] + a * beta[2 + S + s]
+        expected = np.zeros(S)
+        for person, total in seen.items():
+            odds = rows[r] * np.exp(age.values[person] * tilt * np.array([-1, 0, 1]))
+            expected += total * odds / odds.sum()
+        assert found[r] == pytest.approx(expected / sum(seen.values()) / rows[r])
+    unseen = [1, 2, 4, 5]
+    assert found[unseen] == pytest.approx(1)
+    assert tilts.as_columns_say(before, counts, rows) == pytest.approx(1)
+
+
+def test_what_columns_say_of_the_whole_of_those_who_were_seen_are_rows() -> None:
+    counts, rows, columns = moved(16)
+    found = fitted(counts, rows, columns)
+    assert (rows * tilts.as_columns_say(found, counts, rows)).sum(axis=1) == pytest.approx(1)
+
+
 # --- whether columns matter
 
 

@@ -112,6 +112,12 @@ def state_chances(
     return np.where(unknown[:, None], where, known.astype(np.float64))
 
 
+def better_states(n_states: int) -> NDArray[np.bool_]:
+    """Whether somebody who moves from state s to s' is better off [s, s']."""
+    states = np.arange(n_states)
+    return np.asarray(states >= np.minimum(states + 1, n_states - 1)[:, None])
+
+
 def check_epoch(epoch: int, episode: int, horizon: int) -> None:
     """An episode has its epochs, and no more."""
     if not 0 <= epoch < horizon:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dopl_core.learning.bandit import UNKNOWN, Bandit, State, check_places, state_chances
+from dopl_core.learning.bandit import UNKNOWN, Bandit, State, better_states, check_places, state_chances
 
 
 def arrays(n_arms=3, n_states=2):
@@ -16,6 +16,10 @@ def test_a_bandit_knows_its_size_and_has_default_names():
     assert (bandit.n_arms, bandit.n_states) == (3, 2)
     assert bandit.arms == ("Patient 1", "Patient 2", "Patient 3")
     assert bandit.states[1].label == "State 2"
+
+
+def test_better_off_is_a_better_state_or_still_the_best():
+    assert better_states(3).tolist() == [[0, 1, 1], [0, 0, 1], [0, 0, 1]]
 
 
 def test_a_bandit_cannot_be_changed():

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
+from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray, better_states
 
 
 class ReportedWeeks(NamedTuple):
@@ -23,12 +23,6 @@ class ReportedWeeks(NamedTuple):
     by_lot: IntArray
     barred: NDArray[np.bool_] | None = None
     groups: IntArray | None = None
-
-
-def better_states(n_states: int) -> NDArray[np.bool_]:
-    """Whether somebody who moves from state s to s' is better off [s, s']."""
-    states = np.arange(n_states)
-    return np.asarray(states >= np.minimum(states + 1, n_states - 1)[:, None])
 
 
 def better_off(states: IntArray, next_states: IntArray, n_states: int) -> FloatArray:

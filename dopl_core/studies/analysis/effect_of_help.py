@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
-from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray, IntArray
-from dopl_core.learning.places.reported_weeks import ReportedWeeks, better_off, better_states
+from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray, IntArray, better_states
+from dopl_core.learning.places.reported_weeks import ReportedWeeks, better_off
 from dopl_core.studies.operate.known_effects import KnownEffect, known_effects
 
 LEVEL = 0.9  # of intervals

@@ -22,11 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray, IntArray
+from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray, IntArray, better_states
 from dopl_core.learning.moves.everybody import prior_of_waiting
 from dopl_core.learning.moves.model import dirichlet
 from dopl_core.learning.places import lot_trial
-from dopl_core.learning.places.reported_weeks import better_off, better_states
+from dopl_core.learning.places.reported_weeks import better_off
 from dopl_core.studies.model.errors import StudyError
 from dopl_core.studies.model.past_records import Records, sightings
 from dopl_core.studies.model.protocol import (

@@ -10,9 +10,8 @@ import numpy as np
 from msgspec import structs
 from scipy.special import ndtr
 
-from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, IntArray
+from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, IntArray, better_states
 from dopl_core.learning.learner import Learner
-from dopl_core.learning.places.reported_weeks import better_states
 from dopl_core.studies.collect.views import name_of
 from dopl_core.studies.model import event_bodies as bodies
 from dopl_core.studies.model.event_bodies import ListChanged, ListEntry

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dopl_core.learning.bandit import ACT, WAIT, IntArray
-from dopl_core.learning.places.reported_weeks import better_states
+from dopl_core.learning.bandit import ACT, WAIT, IntArray, better_states
 from dopl_core.studies.model.owner_words import people_first, the_next_week
 from dopl_core.wording import _, format_number, format_percent, ngettext
 

@@ -9,9 +9,9 @@ from playing import STATES, cpap
 from scipy.special import ndtr, ndtri
 
 from dopl_core import cli, studies
-from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT
+from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, better_states
 from dopl_core.learning.places import lot_trial
-from dopl_core.learning.places.reported_weeks import ReportedWeeks, better_off, better_states
+from dopl_core.learning.places.reported_weeks import ReportedWeeks, better_off
 from dopl_core.studies import Arm, Store, StudyConfig, StudyError, power_text
 from dopl_core.studies.analysis import power
 from dopl_core.studies.analysis.power import Power

@@ -171,11 +171,21 @@ def test_a_place_to_find_out_goes_to_whom_help_could_gain_most() -> None:
     assert chosen(states, order, 2, gain=gain, error=(0, 9, 9), places=0) == [0, 1]
 
 
+@pytest.mark.parametrize("state", [0, UNKNOWN])
 @pytest.mark.parametrize(("error", "found"), [(0.99, [0]), (1.01, [1])])
-def test_a_place_finds_out_only_where_more_could_be_gained(error: float, found: list[int]) -> None:
-    """Arm 0 gains 1 by help; what it gains is known, and arm 1 gains 0 give or take an error."""
+def test_a_place_finds_out_only_where_more_could_be_gained(
+    error: float, found: list[int], state: int
+) -> None:
+    """Arm 0 is expected to gain 1 by help; arm 1 gains 0 give or take an error."""
     gain, errors = np.array([1.0, 0.0]), (0, error / finding_out.HOPE, 0)
-    assert chosen([0, 1], [0, 1], 1, gain=gain, error=errors, places=1) == found
+    assert chosen([state, 1], [0, 1], 1, gain=gain, error=errors, places=1) == found
+
+
+def test_the_arm_that_a_place_would_replace_may_itself_be_the_one_to_find_out_about() -> None:
+    """Arm 1 could gain more than arm 0 is expected to, but arm 0 could gain even more."""
+    gain, states = np.array([1.0, 0.8]), [0, 1]
+    assert chosen(states, [0, 1], 1, gain=gain, error=(0, 1, 0), places=1) == [1]
+    assert chosen(states, [0, 1], 1, gain=gain, error=(1, 1, 0), places=1) == [0]
 
 
 def test_a_place_that_does_not_find_out_returns_to_its_arm_and_others_may_still_find_out() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from dopl_core.learning.bandit import FloatArray, IntArray
 from dopl_core.learning.estimates import Estimates
 from dopl_core.learning.moves.dynamics import Dynamics
+from dopl_core.learning.moves.model import Size
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.preferences import Preferences
 
@@ -77,6 +78,14 @@ class Beliefs:
     def which_columns(self) -> dict[str, float]:
         """The posterior probability that each column explains moves; empty if not estimated."""
         return {}
+
+    def column_sizes(self) -> list[Size]:
+        """How much likelier arms with each label of the columns are better off than others."""
+        return []
+
+    def season_size(self) -> tuple[float, float] | None:
+        """How much likelier arms are better off next week than in all weeks: mean, error."""
+        return None
 
     def estimates(self) -> Estimates:
         """What the present plan was made from, to compare with the truth."""

@@ -28,6 +28,7 @@ from dopl_core.learning.estimates import Estimates, Rows
 from dopl_core.learning.learner import Learner, Moves
 from dopl_core.learning.moves import dynamics, model, weeks
 from dopl_core.learning.moves.dynamics import Dynamics
+from dopl_core.learning.moves.model import Model, Size
 from dopl_core.learning.pairs import informative_pairs, pair_designs
 from dopl_core.learning.pairs.pair_designs import DESIGNS
 from dopl_core.learning.places import finding_out
@@ -314,9 +315,23 @@ class Dopl(Learner):
         known = self._known()
         if known is None or self.confidence == "paper":
             return {}
+        return dict.fromkeys(known.names, 0.0) | model.which_columns(self._model_of_moves())
+
+    def column_sizes(self) -> list[Size]:
+        """How much likelier arms with each label of the columns are better off than others."""
+        if self._known() is None or self.confidence == "paper":
+            return []
+        return model.column_sizes(self._model_of_moves(), self.visits)
+
+    def season_size(self) -> tuple[float, float] | None:
+        """How much likelier arms are better off next week than in all weeks: mean, error."""
+        if not self.ordered or self.confidence == "paper":
+            return None
+        return model.season_size(self._model_of_moves(), self.visits, self.recent)
+
+    def _model_of_moves(self) -> Model:
         rng = generator(Stream.CLASSES, self.seed, self.episode)
-        learnt = model.learn(self.visits, known, rng, **self._beliefs_of_moves())
-        return dict.fromkeys(known.names, 0.0) | model.which_columns(learnt)
+        return model.learn(self.visits, self._known(), rng, **self._beliefs_of_moves())
 
     def _estimate_preferences(self) -> Preferences:
         # Errata 13: the reference is chosen by the first plan that has answers, then it stays.

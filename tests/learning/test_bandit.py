@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from dopl_core.learning.bandit import UNKNOWN, Bandit, State, better_states, check_places, state_chances
+from dopl_core.learning.bandit import (
+    UNKNOWN,
+    Bandit,
+    State,
+    better_states,
+    check_places,
+    state_chances,
+)
 
 
 def arrays(n_arms=3, n_states=2):

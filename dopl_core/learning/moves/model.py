@@ -5,10 +5,11 @@ Axes: D draws, n people, r rows (row 2 s + a), t next states.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from dopl_core.learning.bandit import ACT, WAIT, FloatArray, IntArray
+from dopl_core.learning.bandit import ACT, WAIT, FloatArray, IntArray, better_states
 from dopl_core.learning.columns import Columns, category
 from dopl_core.learning.effects import HelpKind
 from dopl_core.learning.log_space import softmax
@@ -22,6 +23,7 @@ MOST_AT_ONCE = 2_000  # people; more of them tell no more of what people share
 OPTIMISM = 1.0  # standard deviations that a box reaches to either side where states have no order
 PRIOR_MOVES = 10.0  # what is believed of a row before any move counts for
 ROUNDS = 2  # of everybody's rows and tilts in turn
+SIZE_ERROR = 0.15  # of a size: where people differ, simulated ones came out a tenth too small
 NO_DIFFERENCE = 10_000.0  # q of rows with help that are those without
 
 
@@ -88,23 +90,11 @@ def estimate(
     """What is believed of everybody's rows in the next week, from all moves [N, S, A, S']."""
     N, S = visits.shape[:2]
     model = learn(visits, columns, rng, ordered=ordered, kind=kind)
-    counts, base = visits.reshape(N, 2 * S, S), _flat(model.everybody.rows)
-    spread = _flat(model.everybody.variance())
+    counts = visits.reshape(N, 2 * S, S)
     mean, variance = np.empty(counts.shape), np.empty(counts.shape)
     alike = None
     for people in _blocks(N, model.some):
-        own = counts[people].astype(float)
-        tilt = model.tilts_of(own, people)
-        expected = np.tile(base, (len(people), 1, 1))
-        unsure = np.tile(spread, (len(people), 1, 1))
-        if tilt is not None:
-            expected = tilts.tilted(base, tilt.eta)
-            x = tilts.scores(S)
-            slope = expected * (x - (expected @ x)[..., None])
-            unsure = spread * (expected / base) ** 2 + slope**2 * tilt.variance()[..., None]
-        if alike is None:
-            alike = own_rows.concentrations(own, expected)
-        mean[people], variance[people] = own_rows.drawn_in(own, expected, unsure, alike)
+        mean[people], variance[people], alike = _rows_of(model, counts[people], people, alike)
     if ordered and len(recent) > 1:
         left = weeks.left_over(recent, mean)
         mean = tilts.tilted(mean, weeks.season(left, len(recent), 2 * S))
@@ -112,6 +102,27 @@ def estimate(
     half = 0.0 if ordered else OPTIMISM * sd
     effect = model.everybody.effect() if ordered else ()
     return Dynamics(rows, sd, np.clip(rows - half, 0, 1), np.clip(rows + half, 0, 1), *effect)
+
+
+def _rows_of(
+    model: Model, counts: IntArray, people: IntArray, alike: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The rows of people in all weeks alike: mean and variance [n, r, t].
+
+    alike: how much people are alike (own_rows.concentrations), if that is known; it comes last
+    """
+    own, base = counts.astype(float), _flat(model.everybody.rows)
+    spread, tilt = _flat(model.everybody.variance()), model.tilts_of(own, people)
+    expected = np.tile(base, (len(people), 1, 1))
+    unsure = np.tile(spread, (len(people), 1, 1))
+    if tilt is not None:
+        expected = tilts.tilted(base, tilt.eta)
+        x = tilts.scores(counts.shape[2])
+        slope = expected * (x - (expected @ x)[..., None])
+        unsure = spread * (expected / base) ** 2 + slope**2 * tilt.variance()[..., None]
+    if alike is None:
+        alike = own_rows.concentrations(own, expected)
+    return *own_rows.drawn_in(own, expected, unsure, alike), alike
 
 
 def draw(
@@ -161,6 +172,71 @@ def draw(
 def which_columns(model: Model) -> dict[str, float]:
     """The posterior probability that each column tells how people move."""
     return {} if model.tilts is None else tilts.matters(model.tilts.shared)
+
+
+class Size(NamedTuple):
+    """How much likelier people are better off next week than the average person.
+
+    Better off is in a better state, or still in the best one. All are averages over states, by the
+    moves seen from each: mean and standard error [3] without help, with help, and of what help adds
+    column, label: of the people; label is "" for one standard deviation more of a number
+    moves: [2] seen of them, without help and with help
+    """
+
+    column: str
+    label: str
+    moves: IntArray
+    mean: FloatArray
+    error: FloatArray
+
+
+def column_sizes(model: Model, visits: IntArray) -> list[Size]:
+    """What each label of the columns changes; visits: all moves [N, S, A, S']."""
+    if model.tilts is None or not visits.any():
+        return []
+    share = visits.sum(axis=(0, 2, 3)) / visits.sum()
+    alone = np.outer(share, [1, 0]).ravel()
+    helped = np.outer(share, [0, 1]).ravel()
+    weights, rows = np.stack([alone, helped, helped - alone]), _flat(model.everybody.rows)
+    sizes = []
+    for one in tilts.added(model.tilts.shared):
+        seen = visits[one.people].sum(axis=(0, 1, 3))
+        change = better_off_more(rows, one.tilt, one.covariance, weights)
+        sizes.append(Size(one.column, one.label, seen, *change))
+    return sizes
+
+
+def season_size(model: Model, visits: IntArray, recent: Recent) -> tuple[float, float] | None:
+    """How much likelier people are better off next week than in all weeks: mean, standard error.
+
+    An average over rows by the moves seen. None without an order of states, or of less than 2 weeks
+    """
+    if model.tilts is None or len(recent) < 2 or not visits.any():
+        return None
+    people, S = model.some, visits.shape[1]
+    own, _, _ = _rows_of(model, visits[people].reshape(len(people), 2 * S, S), people)
+    known = people < recent.shape[2]
+    left = weeks.left_over(recent[:, :, people[known]], own[known])
+    weights = visits.sum(axis=(0, 3)).reshape(1, 2 * S) / visits.sum()
+    found = weeks.next_season(left, len(recent), 2 * S)
+    mean, error = better_off_more(_flat(model.everybody.rows), *found, weights)
+    return float(mean[0]), float(error[0])
+
+
+def better_off_more(
+    rows: FloatArray, tilt: FloatArray, covariance: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """By how much a tilt raises the chance to be better off: means and standard errors [q].
+
+    rows: [r, t];  tilt: [r];  covariance: [r, r] of the tilt;  weights: [q, r] of the average
+    The error is that of a linear function, the chance rises with the tilt as at its mean, and the
+    model's own, SIZE_ERROR.
+    """
+    up, there = np.repeat(better_states(rows.shape[1]), 2, axis=0), tilts.tilted(rows, tilt)
+    change = ((there - rows) * up).sum(axis=1)
+    slope = weights * tilts.slopes(there, up)
+    mean, variance = weights @ change, ((slope @ covariance) * slope).sum(axis=1)
+    return mean, np.sqrt(variance + (SIZE_ERROR * mean) ** 2)
 
 
 def with_selection(visits: IntArray, columns: Columns | None) -> Columns | None:

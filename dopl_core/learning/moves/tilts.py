@@ -12,10 +12,12 @@ Axes: n people, r rows (row 2 s + a), t next states, d personal terms (b, d), k 
 j terms of a feature; c stands for both k and j.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from dopl_core.learning.bandit import FloatArray, IntArray
@@ -92,10 +94,30 @@ class Tilts:
         return own
 
 
+class Added(NamedTuple):
+    """What a label of a column, or one standard deviation more of a number, adds to the tilts.
+
+    label: "" for a number;  people: [n] who have the label, or a number
+    tilt: [r] beyond that of the average person;  covariance: [r, r]
+    """
+
+    column: str
+    label: str
+    people: NDArray[np.bool_]
+    tilt: FloatArray
+    covariance: FloatArray
+
+
 def tilted(rows: FloatArray, tilt: FloatArray) -> FloatArray:
     """Rows [..., r, t], from rows that broadcast to them and tilts [..., r]."""
     odds = rows * np.exp(tilt[..., None] * scores(rows.shape[-1]))
     return np.asarray(odds / odds.sum(axis=-1, keepdims=True))
+
+
+def slopes(rows: FloatArray, good: NDArray[np.bool_]) -> FloatArray:
+    """How fast the chance of the good next states rises with the tilt [...]; both: [..., t]."""
+    x = scores(rows.shape[-1])
+    return np.asarray((rows * good * (x - (rows @ x)[..., None])).sum(axis=-1))
 
 
 def scores(n_states: int) -> FloatArray:
@@ -307,6 +329,31 @@ def matters(shared: Shared) -> dict[str, float]:
         evidence -= np.linalg.slogdet(np.eye(len(V)) + V[:, None] * information)[1]
         chances[column.name] = float(expit(evidence / 2))
     return chances
+
+
+def added(shared: Shared) -> list[Added]:
+    """What each label of each column, or one standard deviation more of a number, adds to tilts."""
+    found = []
+    for number, column in enumerate(shared.columns):
+        at = shared.of == number
+        n_terms = len(shared.of) // shared.features.shape[1]
+        F = shared.features[:, at[::n_terms]]
+        for label, people, own in _labels(column, F):
+            X = (own[:, None] * terms(n_terms - 2)[:, None]).reshape(n_terms - 2, -1)  # [r, c]
+            covariance = X @ shared.covariance[np.ix_(at, at)] @ X.T
+            found.append(Added(column.name, label, people, X @ shared.beta[at], covariance))
+    return found
+
+
+def _labels(column: Column, F: FloatArray) -> Iterator[tuple[str, NDArray[np.bool_], FloatArray]]:
+    """The labels of a column, who has them [n], and their features [k]; F: [n, k] of all people."""
+    if column.kind == "number":
+        yield "", ~np.isnan(column.values), np.ones(1)
+        return
+    for code, label in enumerate(column.labels):
+        people = column.values == code
+        if people.any():
+            yield label, people, F[people.argmax()]
 
 
 def _inverse(blocks: FloatArray) -> FloatArray:

@@ -27,6 +27,13 @@ BEFOREHAND = 0.3  # standard deviation of what earlier help does to a tilt
 Recent = NDArray[np.int16]  # [w, 3, n] states, 1 if helped, next states; the newest week last
 
 
+class Season(NamedTuple):
+    """The tilt of each row in the next week: mean [r] and covariance [r, r]."""
+
+    tilt: FloatArray
+    covariance: FloatArray
+
+
 class LeftOver(NamedTuple):
     """What moves say beyond their rows, all [m]: how much further up each went; its variance."""
 
@@ -82,7 +89,12 @@ def left_over(recent: Recent, rows: FloatArray) -> LeftOver:
 
 
 def season(moves: LeftOver, n_weeks: int, n_rows: int) -> FloatArray:
-    """The expected tilt of each row [r] in the next week.
+    """The expected tilt of each row [r] in the next week."""
+    return next_season(moves, n_weeks, n_rows).tilt
+
+
+def next_season(moves: LeftOver, n_weeks: int, n_rows: int) -> Season:
+    """The tilt of each row in the next week, averaged over all spreads.
 
     The likelihood of a tilt y in a week is about exp(pull y - variance y^2 / 2).
     """
@@ -90,7 +102,7 @@ def season(moves: LeftOver, n_weeks: int, n_rows: int) -> FloatArray:
     sums = (np.bincount(cell, part, n_weeks * n_rows) for part in (moves.further, moves.variance))
     pull, variance = (part.reshape(n_weeks, n_rows) for part in sums)
     spread = SPREADS[:, None] ** 2
-    tilt, unsure = np.zeros((len(SPREADS), n_rows)), spread
+    tilt, unsure = np.zeros((len(SPREADS), n_rows)), np.tile(spread, n_rows)
     log = np.log(LIKELY)
     for u, v in zip(pull, variance, strict=True):
         surprise, known = u - v * tilt, 1 + v * unsure
@@ -98,7 +110,10 @@ def season(moves: LeftOver, n_weeks: int, n_rows: int) -> FloatArray:
         log = log + evidence.sum(axis=1)
         tilt = PERSISTENCE * (tilt + unsure * surprise / known)
         unsure = PERSISTENCE**2 * unsure / known + (1 - PERSISTENCE**2) * spread
-    return np.asarray(softmax(log) @ tilt)
+    chance = softmax(log)
+    mean = chance @ tilt
+    off = tilt - mean
+    return Season(mean, np.diag(chance @ unsure) + (chance[:, None] * off).T @ off)
 
 
 def past_help(recent: Recent) -> tuple[FloatArray, FloatArray]:

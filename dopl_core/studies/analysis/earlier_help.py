@@ -13,14 +13,12 @@ Axes: m moves, n people, r rows (row 2 s + a), k terms: earlier help (2), rows, 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
-from dopl_core.learning.bandit import ACT, FloatArray
+from dopl_core.learning.bandit import ACT, FloatArray, IntArray, better_states
 from dopl_core.learning.learner import Learner
 from dopl_core.learning.moves import tilts, weeks
 from dopl_core.learning.moves.weeks import BEFOREHAND, LeftOver, Recent
-from dopl_core.learning.places.reported_weeks import better_states
 from dopl_core.studies.analysis.effect_of_help import LEVEL, UNKNOWN_ESTIMATE, Estimate
 
 WEEKS_BEFORE = weeks.REPEATS
@@ -56,35 +54,42 @@ def of_learner(learner: Learner) -> EarlierHelp:
     helped = moves.row % 2 == ACT
     if len(recent) < 2 or not helped.any():
         return NOT_KNOWN
-    mean, covariance = fit(moves, terms(recent, moves, 2 * S), N)
+    mean, covariance = fit(recent, moves, 2 * S)
     error = np.sqrt(covariance.diagonal())
-    slope = slopes(rows).ravel()[moves.row]
+    slope = tilts.slopes(rows, better_states(S)[:, None]).ravel()[moves.row]
     return EarlierHelp(
         _estimate(mean[0], error[0], slope[helped].mean()),
         _estimate(mean[1], error[1], slope.mean()),
     )
 
 
-def terms(recent: Recent, moves: LeftOver, n_rows: int) -> FloatArray:
-    """What the terms add to the tilt of each move, in standard deviations beforehand: [m, k]."""
-    times, before = weeks.past_help(recent)
-    where = moves.week, moves.person
-    earlier = BEFOREHAND * np.stack([times[where] * (moves.row % 2), before[where]], axis=1)
-    of_row, of_week = np.eye(n_rows)[moves.row], np.eye(len(recent))[moves.week]
-    return np.concatenate([earlier, OF_ROWS * of_row, OF_WEEKS * of_week], axis=1)
+def fit(recent: Recent, moves: LeftOver, n_rows: int) -> tuple[FloatArray, FloatArray]:
+    """Mean [2] and covariance [2, 2] of the terms of earlier help, in log-odds.
 
-
-def fit(moves: LeftOver, X: FloatArray, n_people: int) -> tuple[FloatArray, FloatArray]:
-    """Mean [2] and covariance [2, 2] of the first two terms, in log-odds; X: [m, k].
-
-    A term of each person is eliminated from the normal equations. Its variance is learnt.
+    With what the terms add to the tilts of moves, X [m, k] in standard deviations beforehand, and
+    the moves' variances v [m], the normal equations are of X'vX + 1. A term of each person is
+    eliminated from them. Its variance is learnt.
     """
-    v, u = moves.variance, moves.further
-    at = moves.person, np.arange(len(v))
-    of_person = csr_array((np.ones(len(v)), at), shape=(n_people, len(v)))
-    few, weighted = csr_array(X), csr_array(v[:, None] * X)  # most entries are 0
-    weight, pull, meets = of_person @ v, of_person @ u, (of_person @ weighted).toarray()
-    precision, towards = np.eye(X.shape[1]) + (few.T @ weighted).toarray(), X.T @ u
+    W, _, N = recent.shape
+    v, person = moves.variance, moves.person
+    times, before = weeks.past_help(recent)
+    earlier = times[moves.week, person] * (moves.row % 2), before[moves.week, person]
+    sizes = np.repeat([BEFOREHAND, OF_ROWS, OF_WEEKS], [2, n_rows, W])
+
+    def sums(weight: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
+        """Of weight X over the moves of each group [g, k]; of rows and weeks X has one entry."""
+        parts = [np.bincount(group, weight * part, n_groups)[:, None] for part in earlier]
+        for code, n_codes in ((moves.row, n_rows), (moves.week, W)):
+            crossed = np.bincount(group * n_codes + code, weight, n_groups * n_codes)
+            parts.append(crossed.reshape(n_groups, n_codes))
+        return sizes * np.concatenate(parts, axis=1)
+
+    one = np.zeros_like(person)
+    products = [sums(v * part, one, 1) for part in earlier]
+    products += [sums(v, moves.row, n_rows), sums(v, moves.week, W)]
+    precision = np.eye(len(sizes)) + sizes[:, None] * np.concatenate(products)
+    towards, meets = sums(moves.further, one, 1)[0], sums(v, person, N)
+    weight, pull = (np.bincount(person, part, N) for part in (v, moves.further))
     variance = OF_PEOPLE
     for _ in range(ROUNDS):
         own = 1 / (weight + 1 / variance)
@@ -92,15 +97,8 @@ def fit(moves: LeftOver, X: FloatArray, n_people: int) -> tuple[FloatArray, Floa
         beta = covariance @ (towards - meets.T @ (own * pull))
         square = (own * (pull - meets @ beta)) ** 2 + own
         square += own**2 * ((meets @ covariance) * meets).sum(axis=1)
-        variance = (square.sum() + WORTH * OF_PEOPLE) / (n_people + WORTH)
+        variance = (square.sum() + WORTH * OF_PEOPLE) / (N + WORTH)
     return BEFOREHAND * beta[:2], BEFOREHAND**2 * covariance[:2, :2]
-
-
-def slopes(rows: FloatArray) -> FloatArray:
-    """How fast the chance to be better off rises with the tilt of rows: [s, a]; rows: [s, a, s']"""
-    S = len(rows)
-    x = tilts.scores(S) - (rows @ tilts.scores(S))[..., None]
-    return np.asarray(np.einsum("sat,sat,st->sa", rows, x, better_states(S).astype(float)))
 
 
 def _estimate(mean: float, error: float, slope: float) -> Estimate:

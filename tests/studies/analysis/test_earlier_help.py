@@ -1,12 +1,15 @@
 """Whether help wears off or works a week later, in simulated clinics where the truth is known."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from playing import clinic
 
 from dopl_core.learning.dopl import Dopl
+from dopl_core.learning.moves import weeks
 from dopl_core.learning.moves.tilts import tilted
-from dopl_core.learning.places.reported_weeks import better_states
+from dopl_core.learning.moves.weeks import LeftOver, Recent
 from dopl_core.studies.analysis import assessment_text, earlier_help
 from dopl_core.studies.analysis.assessment import Assessment
 from dopl_core.studies.analysis.earlier_help import NOT_KNOWN, EarlierHelp
@@ -82,11 +85,42 @@ def test_help_that_works_a_week_later_is_found_and_does_not_seem_to_wear_off():
     assert again[0] <= 2
 
 
-def test_a_slope_is_how_fast_the_chance_to_be_better_off_rises_with_a_tilt():
-    P = np.random.default_rng(0).dirichlet(np.ones(S), (S, 2))
-    up, step = better_states(S)[:, None].astype(float), 1e-6
-    rise = (tilted(P, np.full((S, 2), step)) - P) * up
-    assert np.allclose(earlier_help.slopes(P), rise.sum(axis=2) / step, atol=1e-4)
+def some_weeks(n_weeks: int, n_people: int) -> tuple[Recent, LeftOver]:
+    """Random moves, of which some are unknown, and what they say beyond the same rows for all."""
+    rng = np.random.default_rng(0)
+    size = n_weeks, n_people
+    moves = rng.integers(-1, S, size), rng.integers(2, size=size), rng.integers(-1, S, size)
+    recent = weeks.remembered(weeks.nothing_yet(n_people), *moves)
+    return recent, weeks.left_over(recent, np.full((n_people, 2 * S, S), 1 / S))
+
+
+def test_the_fit_solves_the_normal_equations_with_all_terms(monkeypatch):
+    """Those of people are not eliminated here; their variance is that beforehand."""
+    monkeypatch.setattr(earlier_help, "ROUNDS", 1)
+    recent, moves = some_weeks(9, 15)
+    times, before = weeks.past_help(recent)
+    at = moves.week, moves.person
+    earlier = np.stack([times[at] * (moves.row % 2), before[at]], axis=1)
+    codes = (
+        (moves.row, 2 * S, earlier_help.OF_ROWS),
+        (moves.week, 9, earlier_help.OF_WEEKS),
+        (moves.person, 15, np.sqrt(earlier_help.OF_PEOPLE)),
+    )
+    X = np.hstack([weeks.BEFOREHAND * earlier, *(sd * np.eye(n)[code] for code, n, sd in codes)])
+    inverse = np.linalg.inv(np.eye(X.shape[1]) + X.T @ (moves.variance[:, None] * X))
+    mean, covariance = earlier_help.fit(recent, moves, 2 * S)
+    assert mean == pytest.approx(weeks.BEFOREHAND * (inverse @ X.T @ moves.further)[:2])
+    assert covariance == pytest.approx(weeks.BEFOREHAND**2 * inverse[:2, :2])
+
+
+def test_the_fit_makes_no_table_of_moves_by_weeks():
+    """Of 10,000 people it would have 90 MB, and take seconds."""
+    recent, moves = some_weeks(30, 2_000)
+    tracemalloc.start()
+    earlier_help.fit(recent, moves, 2 * S)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < len(moves.row) * 30 * 8 / 2
 
 
 def test_nothing_is_known_before_moves_or_of_states_without_an_order():

@@ -18,8 +18,10 @@ transitions (experiments/advantage.py): a ratio of sums over weeks and seeds, wi
 error. Where help does nothing there is no such share, so these worlds are left out.
 DOPL_WORLDS and DOPL_LEARNERS pick some by their first letters, separated by commas.
 
+Random: 45 people, 3 states, help for 8, and nobody knows what comes next (_random_clinics.py).
+
 All on the same luck. A cell is the mean over seeds and its standard error. DOPL_SEEDS sets how many
-(12), DOPL_TABLES which tables (worst_first columns covariates worlds weeks sure cost).
+(12), DOPL_TABLES which tables (worst_first columns covariates worlds random weeks sure cost).
 """
 
 import os
@@ -44,6 +46,7 @@ from dopl_core.learning.moves import model
 from dopl_core.world import SimulatedWorld
 
 sys.path.append(str(Path(__file__).parent))  # `dopl bench` loads this file by its path
+from _random_clinics import shares as shares_of_best
 from _shares import print_shares
 from _worlds import noise
 from _worlds import play as covariates_played
@@ -61,7 +64,7 @@ WAYS = {
     "start, ordered": START | {"ordered": True},
 }
 RISING = ("app_marketing", "cpap")  # environments whose states are listed from worst to best
-ALL_TABLES = "worst_first columns covariates worlds weeks sure cost"
+ALL_TABLES = "worst_first columns covariates worlds random weeks sure cost"
 EARLY = ((0, 5), (5, 10), (10, 25), (25, 50))
 WITH_START = ((0, 10), (10, 25), (25, 50))
 COLUMNS = {"no columns": (), "kind and noise": ("kind", "noise"), "noise only": ("noise",)}
@@ -91,6 +94,8 @@ def main() -> None:
         _print_covariates(seeds)
     if "worlds" in tables:
         print_shares(seeds)
+    if "random" in tables:
+        _print_random_clinics(seeds)
     if "weeks" in tables:
         _print(_by_weeks(), WEEKS, seeds, "by weeks, a plan every epoch")
     if "sure" in tables:
@@ -246,6 +251,14 @@ def _print_covariates(seeds: int) -> None:
             parts = [by_policy[name] for name in (policy, "oracle", "chance")]
             scores = _scores(np.stack(parts, axis=1), 0, 50)
             print(f"N={n_arms} B={budget} {policy:12}{_shown(scores)}", flush=True)
+
+
+def _print_random_clinics(seeds: int) -> None:
+    print(f"everybody moves at random: lists of weeks 2 to 26, {seeds} clinics", flush=True)
+    for past in (0, 26):
+        each = Parallel(n_jobs=2)(delayed(shares_of_best)(seed, past) for seed in range(seeds))
+        quarter, half = (_shown(np.array(part)) for part in zip(*each, strict=True))
+        print(f"{past:3} past weeks: over a quarter in the best state{quarter}, over half{half}")
 
 
 def _clock() -> float:

@@ -26,6 +26,7 @@ UNSEEN = np.array([0.3, 0.15, 0.15, 0.15, 0.12, 0.08, 0.05])  # of each size, be
 TRIALS_OF_UNSEEN = 4.0  # what UNSEEN counts for, in trials
 BLUR = 0.1  # by how much help may differ from one place to the next, beside a trial's own error
 ALIKE = 1.5  # standard deviation of sizes about the level, in steps of SIZES
+SCALINGS = 200  # of the joint prior of sizes and levels
 ABOUT = np.array([20.0, 100.0, 1000.0])  # q, in moves
 STAYING = ((0.0, 0.3), (0.3, 0.3), (0.6, 0.25), (0.85, 0.15))  # shares who stay, and their chances
 DECAYS = (0.0, 0.7)  # how much rarer a move is for each state further away, in logs
@@ -139,11 +140,11 @@ def explanations(n_states: int, kind: HelpKind) -> tuple[FloatArray, ...]:
     """
     S = n_states
     here = np.arange(S)
-    # Of people in state s who would be in u: to the best state, one up from s, one up from u, or
-    # no lower than s.
+    # Of people in state s who would be in u: to the best state, at least one up from s, one up
+    # from u, or no lower than s.
     goals = (
         np.full((S, S), S - 1),
-        np.tile(np.minimum(here + 1, S - 1)[:, None], S),
+        np.maximum(np.minimum(here + 1, S - 1)[:, None], here),
         np.tile(np.minimum(here + 1, S - 1), (S, 1)),
         np.maximum(here[:, None], here),
     )
@@ -154,13 +155,18 @@ def explanations(n_states: int, kind: HelpKind) -> tuple[FloatArray, ...]:
                 kernels.append((1 - e) * np.eye(S) + e * np.eye(S)[goal])
                 about.append(q)
                 size.append(number)
-    # P(level | size) falls with their distance; P(size | level) follows by Bayes' rule.
+    # Sizes near the level are likelier. All states share levels, and each keeps its prior of sizes:
+    # their joint distribution is scaled to both in turns.
     sizes, steps = size_prior(S, kind), np.arange(len(SIZES))
-    near = normalised(np.exp(-0.5 * (np.subtract.outer(steps, steps) / ALIKE) ** 2))  # [e, z]
-    of_level = near.T @ sizes  # [z, s]
-    given = near.T[:, :, None] * sizes / of_level[:, None]  # [z, e, s]
+    near = np.exp(-0.5 * (np.subtract.outer(steps, steps) / ALIKE) ** 2)  # [z, e]
+    level = (normalised(near).T @ sizes).mean(axis=1)
+    joint = np.repeat(near[:, :, None], S, axis=2)  # [z, e, s]
+    for _ in range(SCALINGS):
+        joint *= (level[:, None] / joint.sum(axis=1))[:, None]
+        joint *= sizes / joint.sum(axis=0)
+    given = joint / joint.sum(axis=1, keepdims=True)
     prior = np.log(given[:, size] / (len(goals) * len(ABOUT)))
-    return np.array(kernels), np.array(about)[:, None, None], np.log(of_level.mean(axis=1)), prior
+    return np.array(kernels), np.array(about)[:, None, None], np.log(level), prior
 
 
 def no_effect(n_states: int) -> tuple[FloatArray, ...]:

@@ -21,7 +21,6 @@ from dopl_core.learning.moves.weeks import Recent
 
 MOST_AT_ONCE = 2_000  # people; more of them tell no more of what people share
 OPTIMISM = 1.0  # standard deviations that a box reaches to either side where states have no order
-PRIOR_MOVES = 10.0  # what is believed of a row before any move counts for
 ROUNDS = 2  # of everybody's rows and tilts in turn
 SIZE_ERROR = 0.15  # of a size: where people differ, simulated ones came out a tenth too small
 NO_DIFFERENCE = 10_000.0  # q of rows with help that are those without
@@ -96,8 +95,10 @@ def estimate(
     for people in _blocks(N, model.some):
         mean[people], variance[people], alike = _rows_of(model, counts[people], people, alike)
     if ordered and len(recent) > 1:
+        recent = weeks.of_arms(recent, N)
         left = weeks.left_over(recent, mean)
-        mean = tilts.tilted(mean, weeks.season(left, len(recent), 2 * S))
+        season = weeks.season(left, len(recent), 2 * S)
+        mean = tilts.tilted(mean, season + weeks.wearing_off(recent, left, 2 * S))
     rows, sd = mean.reshape(visits.shape), np.sqrt(variance).reshape(visits.shape)
     half = 0.0 if ordered else OPTIMISM * sd
     effect = model.everybody.effect() if ordered else ()
@@ -142,7 +143,11 @@ def draw(
     N, S = visits.shape[:2]
     model = learn(visits, with_selection(visits, columns), rng, ordered=ordered, kind=kind)
     base, still = _draw_everybody(model.everybody, visits.sum(axis=0), count, rng, idle)
-    off = None if model.tilts is None else model.tilts.shared.draw_off(count, rng)
+    off = None
+    if model.tilts is not None:
+        some = visits[model.some].reshape(len(model.some), 2 * S, S).astype(float)
+        shared = tilts.rows_unknown(model.tilts, some, _flat(model.everybody.rows))
+        off = shared.draw_off(count, rng)
     drawn = np.empty((count, N, 2 * S, S))
     k = None
     for people in _blocks(N, model.some):
@@ -154,7 +159,7 @@ def draw(
             if k is None:  # rows are known of those who were seen: as their tilts rise, base falls
                 total = own.sum(axis=2)
                 rise = np.einsum("nr,Dnr->Dr", total, drawn_tilt - tilt.eta)
-                base = tilts.tilted(base, -rise / (total.sum(axis=0) + PRIOR_MOVES))
+                base = tilts.tilted(base, -rise / (total.sum(axis=0) + tilts.ROW_WORTH))
             expected = tilts.tilted(base[:, None], drawn_tilt)
         if k is None:
             alike = own_rows.concentrations(own, expected.mean(axis=0))

@@ -28,6 +28,7 @@ PERSONAL_WORTH = 5.0  # what these count for, in people
 COLUMN_START, COLUMN_PRIOR = 0.1, 0.01  # variance of a column: where the search starts; its prior
 SHARES = (1.0, 1.0, 0.2, 0.2)  # of a column's variance: all rows, help, each state, help in it
 MOST_TERMS = 300  # of columns
+ROW_WORTH = 3.0  # what the prior of a row of everybody counts for, in moves
 ROUNDS = 5
 FIXED = "\0always helped"  # no column of a roster has this name; its variance is given, not learnt
 FIXED_VARIANCE = 0.25
@@ -176,6 +177,27 @@ def start(
     shared = Shared(used, every, column, np.zeros(len(column)), none, prior, PERSONAL)
     cross = np.zeros((N, 2, len(column)))
     return Tilts(shared, np.zeros((N, R)), np.zeros((N, 2)), np.zeros((N, 2, 2)), cross, F)
+
+
+def rows_unknown(now: Tilts, counts: FloatArray, rows: FloatArray) -> Shared:
+    """What is known of the terms of columns where everybody's rows are not known for sure either.
+
+    Moves in a row tell what a column does only as far as people who were seen in it differ in that
+    column. With C the covariance of terms given the rows, G the information on a tilt of each row
+    of everybody and B what the two share, it is C + C B' (G - B C B')^-1 B C.
+    """
+    R, C, x, Z = len(rows), now.shared.covariance, scores(rows.shape[1]), personal_terms(len(rows))
+    if not len(C):
+        return now.shared
+    q = tilted(rows, now.eta)
+    weight = counts.sum(axis=2) * np.maximum(q @ x**2 - (q @ x) ** 2, 1e-9)
+    of_person = weight[:, :, None] * Z  # [n, r, d]
+    B = ((weight.T @ now.features)[:, :, None] * terms(R)[:, None]).reshape(R, -1)  # [r, c]
+    B -= np.einsum("nrd,ndc->rc", of_person, now.cross)
+    G = np.diag(weight.sum(axis=0) + ROW_WORTH * (rows @ x**2 - (rows @ x) ** 2))
+    G -= np.einsum("nrd,nde,nse->rs", of_person, now.covariance, of_person)
+    BC = B @ C
+    return replace(now.shared, covariance=C + BC.T @ np.linalg.solve(G - BC @ B.T, BC))
 
 
 def fit(now: Tilts, counts: FloatArray, rows: FloatArray, rounds: int = ROUNDS) -> Tilts:

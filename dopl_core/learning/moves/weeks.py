@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
 from dopl_core.learning.log_space import softmax
@@ -23,6 +24,7 @@ PERSISTENCE = np.exp(-1 / 20)  # the correlation of the tilts of two weeks that 
 KEPT = 30  # weeks; those before them would hardly count
 REPEATS = 4  # weeks before, of which help may wear off
 BEFOREHAND = 0.3  # standard deviation of what earlier help does to a tilt
+WEARS_OFF = 0.1  # probability, beforehand, that help does less or more after earlier help
 
 Recent = NDArray[np.int16]  # [w, 3, n] states, 1 if helped, next states; the newest week last
 
@@ -52,7 +54,7 @@ def nothing_yet(n_arms: int) -> Recent:
 def remembered(recent: Recent, states: IntArray, helped: IntArray, next_states: IntArray) -> Recent:
     """With the moves of a week, [N], or of several, [E, N]; arms may be new."""
     new = _weeks(states, helped, next_states)
-    return np.concatenate([_of_arms(recent, new.shape[2]), new])[-KEPT:]
+    return np.concatenate([of_arms(recent, new.shape[2]), new])[-KEPT:]
 
 
 def revised(
@@ -60,7 +62,7 @@ def revised(
 ) -> Recent:
     """With other moves in the week that was `ago` weeks before the last one."""
     right = _weeks(states, helped, next_states)
-    kept = _of_arms(recent, right.shape[2])
+    kept = of_arms(recent, right.shape[2])
     if len(right) and ago < len(kept):
         kept[len(kept) - 1 - ago] = right[-1]
     return kept
@@ -70,7 +72,7 @@ def _weeks(*moves: IntArray) -> Recent:
     return np.stack([np.atleast_2d(part) for part in moves], axis=1).astype(np.int16)
 
 
-def _of_arms(recent: Recent, n_arms: int) -> Recent:
+def of_arms(recent: Recent, n_arms: int) -> Recent:
     """A copy in which arms that are new since made no moves."""
     new = n_arms - recent.shape[2]
     return np.pad(recent, ((0, 0), (0, 0), (0, new)), constant_values=UNKNOWN)
@@ -114,6 +116,28 @@ def next_season(moves: LeftOver, n_weeks: int, n_rows: int) -> Season:
     mean = chance @ tilt
     off = tilt - mean
     return Season(mean, np.diag(chance @ unsure) + (chance[:, None] * off).T @ off)
+
+
+def wearing_off(recent: Recent, moves: LeftOver, n_rows: int) -> FloatArray:
+    """The expected tilt [n, r] of moves with help, by how often people were helped lately.
+
+    A ridge on what earlier help leaves over, with two terms: for each time helped in the weeks
+    before, on moves with help; and for help in the last week, on all moves. Within a row, rows
+    already say what help does on average, so a term counts as it differs from its mean in the row.
+    The first is weighed by the evidence for it against none (the Savage-Dickey ratio).
+    """
+    times, before = past_help(recent)
+    then, acted = times[moves.week, moves.person], moves.row % 2
+    terms = np.stack([then * acted, before[moves.week, moves.person]])
+    total = np.maximum(np.bincount(moves.row, moves.variance, n_rows), 1e-12)
+    for term in terms:
+        term -= (np.bincount(moves.row, moves.variance * term, n_rows) / total)[moves.row]
+    covariance = np.linalg.inv((terms * moves.variance) @ terms.T + np.eye(2) / BEFOREHAND**2)
+    size, variance = (covariance @ (terms @ moves.further))[0], covariance[0, 0]
+    evidence = (size**2 / variance + np.log(variance / BEFOREHAND**2)) / 2
+    size *= expit(evidence + logit(WEARS_OFF))
+    usual = then @ acted / max(acted.sum(), 1)
+    return np.asarray(size * (times[-1] - usual)[:, None] * (np.arange(n_rows) % 2))
 
 
 def past_help(recent: Recent) -> tuple[FloatArray, FloatArray]:

@@ -1,9 +1,9 @@
 """Places of a list to find out what help does, where that is not known yet.
 
 A list of the highest expected gains alone may never learn what help does in states that it does not
-reach. So a few places may go to people whose gain could be larger than that of the people whom they
-replace: by their gain and HOPE standard errors of the effect of help in their state. Places are
-spread over states: the error counts for less, the more people in the state are on the list already.
+reach. So the last places go to whoever could gain most, those who would have them otherwise among
+them: by their gain and HOPE standard errors of the effect of help in their state. Places are spread
+over states: the error counts for less, the more people in the state are on the list already.
 
 Until help is known to do something in the best state, at most a quarter of a list goes there,
 beyond the places that the worse off leave free.

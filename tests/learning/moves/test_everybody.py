@@ -172,7 +172,6 @@ def helped_up(shares: dict[int, float], n_states: int = 3) -> FloatArray:
     return moves
 
 
-@pytest.mark.xfail(strict=True, reason="levels have the mean prior of all states, not each its own")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("waited", [0, 50])
 def test_before_anybody_was_helped_sizes_have_their_prior(kind: HelpKind, waited: int) -> None:

@@ -399,9 +399,6 @@ def always_the_same_helped(seed: int) -> tuple[IntArray, FloatArray]:
     return visits, P[..., -1]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="terms of columns are drawn as if the rows of everybody were known"
-)
 def test_help_is_judged_honestly_where_always_the_same_are_helped() -> None:
     """Those helped are the badly off: compared with the others, help seems to do little."""
     held = []

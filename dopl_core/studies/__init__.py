@@ -46,6 +46,7 @@ threads and processes at once. Nothing here knows of a web page.
     reliability, reliability_text                         # whether people can stop answering
     power, power_text                                     # whether a trial can show an effect
     reasons_text                                          # why people answered as they did
+    sizes_text                                            # how much columns and seasons change
     access                                                # keys, sessions and invitations
     add_member(store, study, "ann@clinic.example", "reader"); remove_member(...); list_members(...)
     store.acting_as(actor)                                # for somebody: roles.py says what is open
@@ -280,6 +281,7 @@ if TYPE_CHECKING:
         reliability,
         reliability_text,
         sharing_cost,
+        sizes_text,
     )
     from dopl_core.studies.operate.planner_process import Planner
 
@@ -297,6 +299,7 @@ _ANALYSIS = (
     "reliability",
     "reliability_text",
     "sharing_cost",
+    "sizes_text",
 )
 
 access.guard(globals())  # from here on, roles are checked

@@ -5,10 +5,11 @@ import pandas as pd
 import streamlit as st
 
 from dopl_core import studies
-from dopl_core.studies import Learner, Study, chart_text, printable
-from pages.insights.finding_box import show_chart, show_table
+from dopl_core.studies import Learner, Study, chart_text, printable, sizes_text
+from pages.insights.finding_box import finding_box, show_chart, show_table
 from pages.shared import charts
 from pages.shared.guards import store
+from pages.shared.markdown import plain
 
 MOST_PEOPLE = 40  # in one chart; its CSV file has all
 
@@ -31,10 +32,39 @@ def show(study: Study, learner: Learner) -> None:
     for group, finding in moves.items():
         name = f"transitions-{group}" if group else "transitions"
         show_chart(finding, name, study, moves_chart(finding.data, states))
-    columns = learner.which_columns()
-    if columns and learner.visits.any():  # before the first move it is the prior
-        show_table(chart_text.columns_finding(columns), "columns", study)
+    if learner.visits.any():  # before the first move it is the prior
+        columns_and_season(study, learner)
     show_table(chart_text.decisions_finding(beliefs), "plan", study)
+
+
+def columns_and_season(study: Study, learner: Learner) -> None:
+    """How the next week differs from all weeks, and which columns matter, by how much."""
+    last = studies.last_event(store(), study.id)
+    matter, sizes, season = _columns_and_season(study.id, last, learner)
+    if sentence := sizes_text.season_text(season, study.config):
+        st.markdown(plain(sentence))
+    if matter:
+        show_table(chart_text.columns_finding(matter), "columns", study)
+    finding = sizes_text.sizes_finding(sizes, matter, study.config)
+    if finding.data.empty:
+        return
+    with finding_box(finding, "column-sizes", study):
+        st.dataframe(sizes_text.in_words(finding.data), hide_index=True)
+        noun = plain(studies.plural(study.config.noun))
+        st.caption(
+            f"How many more {noun} in 100 are better off the next {plain(study.config.epoch_word)} "
+            "than on average, with 90 % intervals. Better off means: in a better state, or still "
+            "in the best one. High means: one standard deviation above the mean. Help adds: how "
+            "much more help does for them than on average."
+        )
+
+
+@st.cache_data(max_entries=16, show_spinner="Calculating ...")
+def _columns_and_season(
+    study: str, event: int, _learner: Learner
+) -> tuple[dict[str, float], list[sizes_text.Size], tuple[float, float] | None]:
+    """What the learner says of columns and the season, calculated once after each event."""
+    return _learner.which_columns(), _learner.column_sizes(), _learner.season_size()
 
 
 def strengths(study: Study, beliefs: pd.DataFrame, states: list[str]) -> None:

@@ -15,6 +15,7 @@ from dopl_core.studies.model.plurals import count
 from dopl_core.studies.model.safe_csv import printable
 from dopl_core.studies.operate.present import Helped
 
+SURE = 0.9  # posterior probability from which a column is said to matter
 _Z = 1.96  # 95 % intervals
 _MOST_POINTS = 200  # of a line
 _WIDTHS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300)  # of bins of response times, in seconds
@@ -317,10 +318,11 @@ def columns_finding(probabilities: Mapping[str, float]) -> Finding:
     """Which columns explain how people move; probabilities: posterior, by name of the column."""
     rows = sorted(probabilities.items(), key=lambda row: -row[1])
     data = pd.DataFrame(rows, columns=["column", "probability"])
-    sure = [name for name, probability in rows if probability >= 0.9]
+    sure = [name for name, probability in rows if probability >= SURE]
     if not sure:
         return Finding("No column of the roster is known yet to explain how people move", data)
-    return Finding(f"How people move depends on {', '.join(sure)} (posterior at least 90 %)", data)
+    posterior = f"(posterior at least {percent(SURE)})"
+    return Finding(f"How people move depends on {', '.join(sure)} {posterior}", data)
 
 
 def moves_by_group(moves: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

@@ -13,13 +13,16 @@ Axes: m moves, n people, r rows (row 2 s + a), k terms: earlier help (2), rows, 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from dopl_core.learning.bandit import ACT, FloatArray, IntArray, better_states
 from dopl_core.learning.learner import Learner
 from dopl_core.learning.moves import tilts, weeks
 from dopl_core.learning.moves.weeks import BEFOREHAND, LeftOver, Recent
-from dopl_core.studies.analysis.effect_of_help import LEVEL, UNKNOWN_ESTIMATE, Estimate
+from dopl_core.studies.analysis.effect_of_help import (
+    UNKNOWN_ESTIMATE,
+    Estimate,
+    normal_estimate,
+)
 
 WEEKS_BEFORE = weeks.REPEATS
 OF_ROWS, OF_WEEKS = 10.0, 0.3  # standard deviations of terms, beforehand
@@ -57,9 +60,10 @@ def of_learner(learner: Learner) -> EarlierHelp:
     mean, covariance = fit(recent, moves, 2 * S)
     error = np.sqrt(covariance.diagonal())
     slope = tilts.slopes(rows, better_states(S)[:, None]).ravel()[moves.row]
+    again, later = slope[helped].mean(), slope.mean()
     return EarlierHelp(
-        _estimate(mean[0], error[0], slope[helped].mean()),
-        _estimate(mean[1], error[1], slope.mean()),
+        normal_estimate(again * mean[0], again * error[0]),
+        normal_estimate(later * mean[1], later * error[1]),
     )
 
 
@@ -99,9 +103,3 @@ def fit(recent: Recent, moves: LeftOver, n_rows: int) -> tuple[FloatArray, Float
         square += own**2 * ((meets @ covariance) * meets).sum(axis=1)
         variance = (square.sum() + WORTH * OF_PEOPLE) / (N + WORTH)
     return BEFOREHAND * beta[:2], BEFOREHAND**2 * covariance[:2, :2]
-
-
-def _estimate(mean: float, error: float, slope: float) -> Estimate:
-    reach = float(ndtri((1 + LEVEL) / 2)) * error
-    found = (slope * mean, slope * (mean - reach), slope * (mean + reach), ndtr(mean / error))
-    return Estimate(*(float(x) for x in found))

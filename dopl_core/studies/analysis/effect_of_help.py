@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from dopl_core.learning.bandit import ACT, UNKNOWN, WAIT, FloatArray, IntArray, better_states
 from dopl_core.learning.places.reported_weeks import ReportedWeeks, better_off
@@ -333,6 +333,13 @@ def summarise(draws: FloatArray, level: float = LEVEL, widening: float = WIDENIN
     ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     low, high = mean + widening * (ends - mean)
     return Estimate(mean, float(low), float(high), float(ndtr(mean / max(sd, 1e-12))))
+
+
+def normal_estimate(mean: float, error: float) -> Estimate:
+    """The estimate whose posterior is normal with this mean and standard error."""
+    reach = float(ndtri((1 + LEVEL) / 2)) * error
+    above = float(ndtr(mean / max(error, 1e-12)))
+    return Estimate(float(mean), float(mean - reach), float(mean + reach), above)
 
 
 def proven_sign(effect: Estimate, sceptical: Estimate, weeks: int) -> int:

@@ -1,7 +1,7 @@
 """The numbers of the guide "How it learns" are those of the code, and can be redone by hand.
 
 The guide has the moves, as code, and its numbers in one table. A stale row fails, and the message
-has the right numbers.
+has the right numbers; `python tests/test_worked_example.py` writes all of them.
 """
 
 import re
@@ -20,7 +20,8 @@ from dopl_core.learning.moves.model import Model
 from dopl_core.learning.places import finding_out
 from dopl_core.paths import ROOT
 
-GUIDE = (ROOT / "data" / "guides" / "how_it_learns.md").read_text(encoding="utf-8")
+FILE = ROOT / "data" / "guides" / "how_it_learns.md"
+GUIDE = FILE.read_text(encoding="utf-8")
 LOW, HIGH = 0, 1
 HELPED, WAITED = (
     0,
@@ -41,6 +42,10 @@ def rows_of(header: str) -> list[list[str]]:
 SHOWN = {
     quantity: value.split(", ") for _, quantity, value in rows_of("| step | quantity | value |")
 }
+
+KINDS_SHOWN = [
+    (kind, shown) for kind, *shown in rows_of("| kind of help | worst | between | best |")
+]
 
 
 @cache
@@ -183,13 +188,21 @@ def decision() -> dict[str, Any]:
     }
 
 
+def expected(quantity: str) -> list[str]:
+    """The right numbers, with as many decimals as the guide shows of each."""
+    places = [len(number.partition(".")[2]) for number in SHOWN[quantity]]
+    found = right()[quantity]
+    return [f"{x + 0.0:.{n}f}" for x, n in zip(found, places, strict=True)]
+
+
+def of_kind(kind: str) -> list[str]:
+    """The mean size of help of a kind in three states."""
+    return [f"{x:.2f}" for x in everybody.SIZES @ everybody.size_prior(3, kind)]
+
+
 @pytest.mark.parametrize("quantity", sorted(SHOWN))
 def test_the_numbers_of_the_guide_are_those_of_the_code(quantity: str) -> None:
-    shown = SHOWN[quantity]
-    places = [len(number.partition(".")[2]) for number in shown]
-    found = right()[quantity]
-    assert len(found) == len(shown)
-    assert shown == [f"{x + 0.0:.{n}f}" for x, n in zip(found, places, strict=True)]
+    assert SHOWN[quantity] == expected(quantity)
 
 
 def test_the_guide_shows_every_number_of_the_example() -> None:
@@ -197,11 +210,7 @@ def test_the_guide_shows_every_number_of_the_example() -> None:
 
 
 def test_the_guide_says_what_each_kind_of_help_does_before_any_move() -> None:
-    for kind, *shown in rows_of("| kind of help | worst | between | best |"):
-        expected = everybody.SIZES @ everybody.size_prior(3, kind)
-        assert shown == [f"{x:.2f}" for x in expected], f"{kind}: {expected.round(2)}"
-    kinds = [kind for kind, *_ in rows_of("| kind of help | worst | between | best |")]
-    assert sorted(kinds) == sorted(effects.KINDS)
+    assert dict(KINDS_SHOWN) == {kind: of_kind(kind) for kind in effects.KINDS}
 
 
 # --- by hand, with the formulas of the guide and no code of the model
@@ -273,9 +282,27 @@ def test_the_decision_can_be_redone_by_hand() -> None:
     [price], [own] = numbers["price of a place"], numbers["value of High over Low, for person 5"]
     advantage = numbers["advantages of persons 0 to 11"]
     assert advantage[WAITED] == pytest.approx(own * (with_help - without) - price, abs=1e-6)
-    low, high = numbers["hoped for in the last place: Low, High"]
+    [behind] = numbers["margin in High"]
     others = [x for x in numbers["listed by urgency"] if x in numbers["listed"]]
     gone = int(next(x for x in numbers["listed by urgency"] if x not in others))
+    assert advantage[HELPED] - behind < advantage[gone]
+    low, high = numbers["hoped for in the last place: Low, High"]
     shares = finding_out.HOPE * error / np.sqrt([1 + len(others), 1])
     assert [low, high] == pytest.approx(np.array([advantage[gone], advantage[HELPED]]) + shares)
     assert high > low
+
+
+def write() -> None:
+    """Write the right numbers to the guide."""
+    text = GUIDE
+    for quantity, shown in SHOWN.items():
+        now, then = (f"| {quantity} | {', '.join(of)} |" for of in (shown, expected(quantity)))
+        text = text.replace(now, then)
+    for kind, shown in KINDS_SHOWN:
+        now, then = (f"| {' | '.join((kind, *of))} |" for of in (shown, of_kind(kind)))
+        text = text.replace(now, then)
+    FILE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

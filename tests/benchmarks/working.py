@@ -150,8 +150,7 @@ def clinic(kind: str, seed: int) -> Run:
         found = effect_of_help.effect_within(seen, bandit.n_states)
         signs.append(_sign(found.overall, learner, week, rng))
     moves, sceptical = (
-        model.draw(learner.visits, None, DRAWS, rng, idle)
-        for idle in (0, forecast.NO_EFFECT_PRIOR)
+        model.draw(learner.visits, None, DRAWS, rng, idle) for idle in (0, forecast.NO_EFFECT_PRIOR)
     )
     either = forecast.under_both_priors(moves, sceptical)
     held = {

@@ -53,7 +53,8 @@ def lists_by_others(
 
 
 def _play(trial: Trial, unseen: BoolArray, share: float, seed: int, learner: Factory) -> Played:
-    """Play; if some people are unseen [N], their moves are not told, and only they are listed.
+    """Play; if some people are unseen [N], their moves and help are not told, and only they are
+    listed.
 
     A list is of people whose move is recorded: without it, its value is not known.
     """
@@ -72,7 +73,9 @@ def _play(trial: Trial, unseen: BoolArray, share: float, seed: int, learner: Fac
             rows = ours.known_dynamics().mean  # [N, S, 2, S']
             chances[step] = rows[np.arange(N), np.maximum(states, 0), helped]
             listed[step, ours.activate(states, 0, where=where)] = True
-        ours.count_moves(states, helped, np.where(unseen, UNKNOWN, trial.states[step + 1]))
+        # Nor is it told who of the unseen was helped: a list by earlier help would know their arm.
+        then = np.where(unseen, UNKNOWN, trial.states[step + 1])
+        ours.count_moves(states, np.where(unseen, 0, helped), then)
     return Played(chances, listed)
 
 

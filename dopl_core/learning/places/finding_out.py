@@ -30,7 +30,7 @@ class Hope(NamedTuple):
 
 
 def usual(budget: int) -> int:
-    """How many places of a list may find out, unless the owner says otherwise."""
+    """How many places of a list may find out, unless the owner says otherwise: one in ONE_IN."""
     return -(-budget // ONE_IN)
 
 

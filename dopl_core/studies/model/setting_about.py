@@ -84,8 +84,8 @@ FIND_OUT = About(
     "list",
     "Most places to find out what help does (0: none, empty: by default)",
     "A few places can go to people in a state where nobody knows yet what help does. The list "
-    "marks them. By default, the learner chooses how many. Random places find out too, so there "
-    "are fewer of these.",
+    "marks them. By default it is one place in eight, rounded up. Random places find out too, so "
+    "there are fewer of these.",
     world="observed",
 )
 LIST_COLUMNS = About(

@@ -164,7 +164,7 @@ def decision() -> dict[str, Any]:
     value = -plan.start[1:].reshape(-1, 2)[:, LOW]  # High is worth 0
     L.find_out = 0
     before = L.activate(of, 0)
-    L.find_out = None
+    L.find_out = 1
     listed = L.activate(of, 0)
     assert L.finds_out(of, listed).tolist() == [x for x in listed if x not in before]
     own = plan.advantage[np.arange(len(of)), of]

@@ -20,7 +20,7 @@ from dopl_core.learning.moves.dynamics import Dynamics
 from dopl_core.learning.planning import Plan
 from dopl_core.learning.preferences import OPTIMISM, Preferences
 
-MARGIN = 0.25  # standard errors by which the best off must gain more than the worst off
+MARGIN = 0.5  # standard errors by which the best off must gain more than the worst off
 CREDIBLE = 1.28  # standard errors: a gain has a posterior probability of 90 %
 
 

@@ -247,7 +247,8 @@ class Dopl(Learner):
     @property
     def places_to_find_out(self) -> int:
         """How many places of a list may find out what help does; places by lot find out too."""
-        most = finding_out.usual(self.budget) if self.find_out is None else self.find_out
+        usual = finding_out.usual(self.budget, self.episode)
+        most = usual if self.find_out is None else self.find_out
         return max(0, most - self.by_lot) if self.ordered else 0
 
     def finds_out(

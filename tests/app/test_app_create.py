@@ -248,7 +248,7 @@ def test_places_to_find_out_are_chosen_by_default_or_by_the_owner(upload, visit,
     app = order(upload(ROSTER, "clinic.csv"), ["Low", "Moderate", "High"])
     field = app.text_input(key="find_out roster")
     assert "by default" in field.label
-    assert "By default it is one place in eight, rounded up." in field.help
+    assert "By default it is one place in eight, over time." in field.help
     assert (field.value, field.placeholder) == ("", "by default")
     for typed, reason in (("99", "it must be less than the budget"), ("few", "a whole number")):
         app.text_input(key="find_out roster").set_value(typed).run()

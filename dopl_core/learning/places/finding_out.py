@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
 
 HOPE = 0.8  # standard errors
-ONE_IN = 8  # of so many places, or fewer, one may find out
+ONE_IN = 8  # of so many places one may find out
 BEST_SHARE = 0.25  # of a list, for people in the best state, while their gain is not credible
 
 
@@ -29,9 +29,12 @@ class Hope(NamedTuple):
     error: FloatArray
 
 
-def usual(budget: int) -> int:
-    """How many places of a list may find out, unless the owner says otherwise: one in ONE_IN."""
-    return -(-budget // ONE_IN)
+def usual(budget: int, episode: int) -> int:
+    """How many places of a list may find out, unless the owner says otherwise.
+
+    One in ONE_IN over the episodes, from 1: of 4 places, one in every other episode.
+    """
+    return episode * budget // ONE_IN - (episode - 1) * budget // ONE_IN
 
 
 def choose(

@@ -84,7 +84,7 @@ FIND_OUT = About(
     "list",
     "Most places to find out what help does (0: none, empty: by default)",
     "A few places can go to people in a state where nobody knows yet what help does. The list "
-    "marks them. By default it is one place in eight, rounded up. Random places find out too, so "
+    "marks them. By default it is one place in eight, over time. Random places find out too, so "
     "there are fewer of these.",
     world="observed",
 )

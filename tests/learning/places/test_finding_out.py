@@ -49,17 +49,15 @@ def drawn(seed: int, n_arms: int) -> tuple[IntArray, IntArray, FloatArray, IntAr
     )
 
 
-def test_one_place_in_eight_rounded_up_finds_out() -> None:
-    assert finding_out.usual(0) == 0
-    assert [finding_out.usual(budget) for budget in (1, 7, 8, 9, 16, 17, 80)] == [
-        1,
-        1,
-        1,
-        2,
-        2,
-        3,
-        10,
-    ]
+@pytest.mark.parametrize("budget", [1, 4, 7, 8, 9, 80])
+def test_one_place_in_eight_finds_out_over_the_episodes(budget: int) -> None:
+    each = [finding_out.usual(budget, episode) for episode in range(1, 9)]
+    assert sum(each) == budget
+    assert max(each) - min(each) <= 1
+
+
+def test_the_first_list_of_a_small_clinic_has_no_place_to_find_out() -> None:
+    assert [finding_out.usual(4, episode) for episode in (1, 2, 3, 4)] == [0, 1, 0, 1]
 
 
 def test_without_places_and_with_a_credible_gain_the_list_stays() -> None:

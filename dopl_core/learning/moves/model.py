@@ -30,17 +30,17 @@ NO_DIFFERENCE = 10_000.0  # q of rows with help that are those without
 class Model:
     """What was learnt of everybody, from all people or from some of many.
 
-    some: the people it was learnt from;  tilts: theirs, None where states have no order
+    some: the people it was learnt from;  tilts: theirs
     """
 
     ordered: bool
     everybody: Everybody
     some: IntArray
-    tilts: Tilts | None
+    tilts: Tilts
 
-    def tilts_of(self, counts: FloatArray, people: IntArray) -> Tilts | None:
+    def tilts_of(self, counts: FloatArray, people: IntArray) -> Tilts:
         """The tilts of people, from their moves [n, r, t]."""
-        if self.tilts is None or people is self.some:
+        if people is self.some:
             return self.tilts
         return tilts.of_people(self.tilts.shared, counts, _flat(self.everybody.rows), people)
 
@@ -61,11 +61,10 @@ def learn(
     N, S = visits.shape[:2]
     moves, some = visits.sum(axis=0).astype(float), _some(visits, rng)
     found = everybody.learnt(moves, kind, ordered=ordered)
-    if not ordered:
-        return Model(ordered, found, some, None)
     known = () if columns is None else columns.each
     counts = visits[some].reshape(len(some), 2 * S, S).astype(float)
-    tilt = tilts.start(counts, _flat(found.rows), known, some, N)
+    x = None if ordered else tilts.learnt_scores(counts, _flat(found.rows))
+    tilt = tilts.start(counts, _flat(found.rows), known, some, N, x)
     for _ in range(ROUNDS if tilt.features.shape[1] else 0):
         # Of those who were helped: how they would have moved, were their columns like all others'.
         tilt = tilts.fit(tilt, counts, _flat(found.rows), rounds=2)
@@ -114,13 +113,10 @@ def _rows_of(
     """
     own, base = counts.astype(float), _flat(model.everybody.rows)
     spread, tilt = _flat(model.everybody.variance()), model.tilts_of(own, people)
-    expected = np.tile(base, (len(people), 1, 1))
-    unsure = np.tile(spread, (len(people), 1, 1))
-    if tilt is not None:
-        expected = tilts.tilted(base, tilt.eta)
-        x = tilts.scores(counts.shape[2])
-        slope = expected * (x - (expected @ x)[..., None])
-        unsure = spread * (expected / base) ** 2 + slope**2 * tilt.variance()[..., None]
+    x = tilt.scores()
+    expected = tilts.tilted(base, tilt.eta, x)
+    slope = expected * (x - (expected @ x)[..., None])
+    unsure = spread * (expected / base) ** 2 + slope**2 * tilt.variance()[..., None]
     if alike is None:
         alike = own_rows.concentrations(own, expected)
     return *own_rows.drawn_in(own, expected, unsure, alike), alike
@@ -143,24 +139,20 @@ def draw(
     N, S = visits.shape[:2]
     model = learn(visits, with_selection(visits, columns), rng, ordered=ordered, kind=kind)
     base, still = _draw_everybody(model.everybody, visits.sum(axis=0), count, rng, idle)
-    off = None
-    if model.tilts is not None:
-        some = visits[model.some].reshape(len(model.some), 2 * S, S).astype(float)
-        shared = tilts.rows_unknown(model.tilts, some, _flat(model.everybody.rows))
-        off = shared.draw_off(count, rng)
+    some = visits[model.some].reshape(len(model.some), 2 * S, S).astype(float)
+    shared = tilts.rows_unknown(model.tilts, some, _flat(model.everybody.rows))
+    off, x = shared.draw_off(count, rng), model.tilts.scores()
     drawn = np.empty((count, N, 2 * S, S))
     k = None
     for people in _blocks(N, model.some):
         own = visits[people].reshape(len(people), 2 * S, S).astype(float)
         tilt = model.tilts_of(own, people)
-        expected = np.broadcast_to(base[:, None], (count, *own.shape))
-        if tilt is not None and off is not None:
-            drawn_tilt = tilt.draw(off, rng)
-            if k is None:  # rows are known of those who were seen: as their tilts rise, base falls
-                total = own.sum(axis=2)
-                rise = np.einsum("nr,Dnr->Dr", total, drawn_tilt - tilt.eta)
-                base = tilts.tilted(base, -rise / (total.sum(axis=0) + tilts.ROW_WORTH))
-            expected = tilts.tilted(base[:, None], drawn_tilt)
+        drawn_tilt = tilt.draw(off, rng)
+        if k is None:  # rows are known of those who were seen: as their tilts rise, base falls
+            total = own.sum(axis=2)
+            rise = np.einsum("nr,Dnr->Dr", total, drawn_tilt - tilt.eta)
+            base = tilts.tilted(base, -rise / (total.sum(axis=0) + tilts.ROW_WORTH), x)
+        expected = tilts.tilted(base[:, None], drawn_tilt, x)
         if k is None:
             alike = own_rows.concentrations(own, expected.mean(axis=0))
             k = np.stack([rng.choice(own_rows.CONCENTRATIONS, count, p=p) for p in alike.T], axis=1)
@@ -176,7 +168,7 @@ def draw(
 
 def which_columns(model: Model) -> dict[str, float]:
     """The posterior probability that each column tells how people move."""
-    return {} if model.tilts is None else tilts.matters(model.tilts.shared)
+    return tilts.matters(model.tilts.shared)
 
 
 class Size(NamedTuple):
@@ -197,7 +189,7 @@ class Size(NamedTuple):
 
 def column_sizes(model: Model, visits: IntArray) -> list[Size]:
     """What each label of the columns changes; visits: all moves [N, S, A, S']."""
-    if model.tilts is None or not visits.any():
+    if not model.ordered or not visits.any():
         return []
     share = visits.sum(axis=(0, 2, 3)) / visits.sum()
     alone = np.outer(share, [1, 0]).ravel()
@@ -216,7 +208,7 @@ def season_size(model: Model, visits: IntArray, recent: Recent) -> tuple[float, 
 
     An average over rows by the moves seen. None without an order of states, or of less than 2 weeks
     """
-    if model.tilts is None or len(recent) < 2 or not visits.any():
+    if not model.ordered or len(recent) < 2 or not visits.any():
         return None
     people, S = model.some, visits.shape[1]
     own, _, _ = _rows_of(model, visits[people].reshape(len(people), 2 * S, S), people)

@@ -3,8 +3,9 @@
 A person's rows are those of everybody, tilted towards better or worse states. The log-odds of the
 next state t in row r (a state, with help or without) rise by x_t times the tilt
     eta[n, r] = b_n + a_r d_n + sum_k F[n, k] (T_r . beta_k),
-with x_t from -1 (worst) to 1 (best). b_n is how well a person does, d_n their own response to help;
-a column k has a term for all rows, one for help, and smaller ones for each state and help in it.
+with x_t from -1 (worst) to 1 (best); where states have no order, x is learnt. b_n is how well a
+person does, d_n their own response to help; a column k has a term for all rows, one for help, and
+smaller ones for each state and help in it.
 All are normal about 0. How large they are is learnt: one variance for all b, one for all d, and one
 for each column, so that a column that says nothing gets none.
 
@@ -41,6 +42,7 @@ class Shared:
     columns: those that are used, and their features [N, k] of all people;  of: [c] their columns
     beta: [c] and covariance [c, c];  prior: [c] variances, as learnt
     personal: [d] variances of the personal terms, as learnt
+    x: [t] scores of next states where they have no order; None where they have
     """
 
     columns: tuple[Column, ...]
@@ -50,6 +52,7 @@ class Shared:
     covariance: FloatArray
     prior: FloatArray
     personal: FloatArray
+    x: FloatArray | None = None
 
     def draw_off(self, count: int, rng: np.random.Generator) -> FloatArray:
         """By how much the terms of columns may be off: draws [D, c]."""
@@ -71,6 +74,11 @@ class Tilts:
     covariance: FloatArray
     cross: FloatArray
     features: FloatArray
+
+    def scores(self) -> FloatArray:
+        """The scores [t] of next states."""
+        found = self.shared.x
+        return scores(self.eta.shape[1] // 2) if found is None else found
 
     def draw(self, off: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Draws [D, n, r] of the tilts, where the terms of columns are off by `off` [D, c]."""
@@ -109,9 +117,9 @@ class Added(NamedTuple):
     covariance: FloatArray
 
 
-def tilted(rows: FloatArray, tilt: FloatArray) -> FloatArray:
-    """Rows [..., r, t], from rows that broadcast to them and tilts [..., r]."""
-    odds = rows * np.exp(tilt[..., None] * scores(rows.shape[-1]))
+def tilted(rows: FloatArray, tilt: FloatArray, x: FloatArray | None = None) -> FloatArray:
+    """Rows [..., r, t], from rows that broadcast to them and tilts [..., r]; x: [t] own scores."""
+    odds = rows * np.exp(tilt[..., None] * (scores(rows.shape[-1]) if x is None else x))
     return np.asarray(odds / odds.sum(axis=-1, keepdims=True))
 
 
@@ -157,24 +165,44 @@ def features(columns: Sequence[Column]) -> tuple[FloatArray, IntArray]:
     return np.concatenate(parts, axis=1), np.array(of)
 
 
+def learnt_scores(counts: FloatArray, rows: FloatArray) -> FloatArray:
+    """Scores [t] of states without an order: the direction in which people differ most.
+
+    That of the largest variance, over people, of how much oftener than expected they reached each
+    state, less what chance would give. counts: [n, r, t];  rows: [r, t] of everybody
+    """
+    total = counts.sum(axis=2)
+    off = counts.sum(axis=1) - total @ rows
+    chance = np.diag(total.sum(axis=0) @ rows) - np.einsum("nr,rt,ru->tu", total, rows, rows)
+    beyond = off.T @ off - chance
+    beyond -= 1 + np.abs(beyond).sum()  # equal scores of all states say nothing
+    x = np.linalg.eigh(beyond)[1][:, -1]
+    most = x[np.argmax(np.abs(x))]
+    return x / most if len(x) > 1 else np.zeros(1)
+
+
 def start(
     counts: FloatArray,
     rows: FloatArray,
     columns: Sequence[Column],
     people: IntArray,
     n_people: int,
+    x: FloatArray | None = None,
 ) -> Tilts:
-    """No tilts yet, of `people` with the moves `counts` [n, r, t], where all rows are [r, t]."""
+    """No tilts yet, of `people` with the moves `counts` [n, r, t], where all rows are [r, t].
+
+    x: [t] scores of states without an order
+    """
     N, R = counts.shape[:2]
-    surplus = (counts @ scores(rows.shape[1])).sum(axis=1)
-    surplus -= counts.sum(axis=2) @ (rows @ scores(rows.shape[1]))
+    score = scores(rows.shape[1]) if x is None else x
+    surplus = (counts @ score).sum(axis=1) - counts.sum(axis=2) @ (rows @ score)
     used, every, of = _used(columns, n_people, people, surplus, counts.sum(axis=(1, 2)), R)
     F = every[people]
     column = np.repeat(of, 2 + R)
     fixed = np.array([one.name == FIXED for one in used], dtype=bool)[column]
     prior = np.where(fixed, FIXED_VARIANCE, COLUMN_START) * _shares(R, F.shape[1])
     none = np.zeros((len(column), len(column)))
-    shared = Shared(used, every, column, np.zeros(len(column)), none, prior, PERSONAL)
+    shared = Shared(used, every, column, np.zeros(len(column)), none, prior, PERSONAL, x)
     cross = np.zeros((N, 2, len(column)))
     return Tilts(shared, np.zeros((N, R)), np.zeros((N, 2)), np.zeros((N, 2, 2)), cross, F)
 
@@ -186,10 +214,10 @@ def rows_unknown(now: Tilts, counts: FloatArray, rows: FloatArray) -> Shared:
     column. With C the covariance of terms given the rows, G the information on a tilt of each row
     of everybody and B what the two share, it is C + C B' (G - B C B')^-1 B C.
     """
-    R, C, x, Z = len(rows), now.shared.covariance, scores(rows.shape[1]), personal_terms(len(rows))
+    R, C, x, Z = len(rows), now.shared.covariance, now.scores(), personal_terms(len(rows))
     if not len(C):
         return now.shared
-    q = tilted(rows, now.eta)
+    q = tilted(rows, now.eta, x)
     weight = counts.sum(axis=2) * np.maximum(q @ x**2 - (q @ x) ** 2, 1e-9)
     of_person = weight[:, :, None] * Z  # [n, r, d]
     B = ((weight.T @ now.features)[:, :, None] * terms(R)[:, None]).reshape(R, -1)  # [r, c]
@@ -215,7 +243,7 @@ def as_columns_say(now: Tilts, counts: FloatArray, rows: FloatArray) -> FloatArr
         counts.sum(axis=2),
         _eta(now.features, now.shared.beta, 0 * now.personal, len(rows)),
     )
-    expected = np.einsum("nr,nrt->rt", moves, tilted(rows, own))
+    expected = np.einsum("nr,nrt->rt", moves, tilted(rows, own, now.shared.x))
     total = moves.sum(axis=0)[:, None]
     return np.where(total > 0, expected / np.maximum(total * rows, 1e-12), 1.0)
 
@@ -266,10 +294,10 @@ def _newton(
     In H = [[A, B'], [B, C]] of persons and columns, A consists of a 2 by 2 block for each person.
     """
     shared, F, R = now.shared, now.features, counts.shape[1]
-    Z, T, x = personal_terms(R), terms(R), scores(counts.shape[2])
+    Z, T, x = personal_terms(R), terms(R), now.scores()
     N, (K, J) = len(counts), (F.shape[1], T.shape[1])
     total = counts.sum(axis=2)
-    q = tilted(rows, now.eta)
+    q = tilted(rows, now.eta, x)
     mean = q @ x
     weight = total * np.maximum(q @ x**2 - mean**2, 1e-9)
     uphill = counts @ x - total * mean

@@ -208,13 +208,31 @@ def test_columns_of_noise_do_little_harm() -> None:
     assert error(visits, rows, known) < error(visits, rows) + 0.01
 
 
-def test_where_states_have_no_order_columns_are_not_used() -> None:
+def test_where_states_have_no_order_a_column_that_matters_is_used_too() -> None:
     visits, _, age = by_age(np.random.default_rng(9))
-    known = Columns((age,), 80)
-    with_column = believed(visits, known, ordered=False)
-    assert with_column.mean == pytest.approx(believed(visits, ordered=False).mean)
-    learnt = model.learn(visits, known, np.random.default_rng(0), ordered=False)
-    assert model.which_columns(learnt) == {}
+    learnt = model.learn(visits, Columns((age,), 80), np.random.default_rng(0), ordered=False)
+    assert model.which_columns(learnt)["age"] > 0.9
+
+
+def test_scores_of_states_without_an_order_follow_how_people_differ() -> None:
+    """People differ in how often they are in state 1 rather than in 0 and 2, which are alike."""
+    rng = np.random.default_rng(3)
+    odds = np.exp(rng.normal(size=(300, 1)) * np.array([-1.0, 1.0, -1.0]))
+    counts = rng.multinomial(10, odds / odds.sum(axis=1, keepdims=True), size=(6, 300))
+    counts = counts.transpose(1, 0, 2).astype(float)
+    rows = counts.sum(axis=0) / counts.sum(axis=(0, 2))[:, None]
+    x = tilts.learnt_scores(counts, rows)
+    assert np.abs(x).max() == 1
+    assert x[0] == pytest.approx(x[2], abs=0.1)
+    assert x[1] == 1
+
+
+@pytest.mark.parametrize("n_states", [1, 2, 3])
+def test_without_moves_scores_are_finite_and_differ(n_states: int) -> None:
+    rows = np.full((2 * n_states, n_states), 1 / n_states)
+    x = tilts.learnt_scores(np.zeros((4, 2 * n_states, n_states)), rows)
+    assert np.isfinite(x).all()
+    assert n_states == 1 or np.ptp(x) > 0.5
 
 
 # --- many people

@@ -69,6 +69,8 @@ class Clinic:
         if number % 4 == 1 and self.gone < 9:
             self.gone += 1
             who = rng.choice(sorted(set(studies.present_states(store, study)) - set(self.left)))
+            if number == 33:  # somebody with a random place
+                who = next(one.id for one in self.list().listed if one.by_lot)
             self.note_place(who)
             studies.leave(store, study, [who])
             self.left.append(who)

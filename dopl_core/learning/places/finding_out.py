@@ -1,9 +1,9 @@
 """Places of a list to find out what help does, where that is not known yet.
 
 A list of the highest expected gains alone may never learn what help does in states that it does not
-reach. So the last places go to whoever could gain most, those who would have them otherwise among
-them: by their gain and HOPE standard errors of the effect of help in their state. Places are spread
-over states: the error counts for less, the more people in the state are on the list already.
+reach. So the last places of a list are given anew, to the arms that could gain most: by their gain
+and HOPE standard errors of the effect of help in their state. An arm may keep its place. Places are
+spread over states: the error counts for less, the more arms in the state are on the list already.
 
 Until help is known to do something in the best state, at most a quarter of a list goes there,
 beyond the places that the worse off leave free.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dopl_core.learning.bandit import UNKNOWN, FloatArray, IntArray
 
 HOPE = 0.8  # standard errors
-ONE_IN = 8  # of so many places one may find out
+ONE_IN = 8  # one place in eight finds out
 BEST_SHARE = 0.25  # of a list, for people in the best state, while their gain is not credible
 
 

@@ -167,8 +167,8 @@ def effect_by_state_finding(found: Assessment) -> Finding:
 def earlier_help_text(found: Assessment) -> list[str]:
     """Whether help wears off, and whether it works a week later; empty where that is not known.
 
-    Each needs FIRST_CLAIM_WEEK weeks and an interval that excludes 0. That help does more than it
-    seems is said only where it is proven that help works.
+    Each needs FIRST_CLAIM_WEEK weeks and an interval that excludes 0. Good news also needs proof
+    that help works.
     """
     noun, word = found.config.noun, found.config.epoch_word
     again, later = found.earlier_help

@@ -304,7 +304,7 @@ def why_listed(one: Listed, week: WeekList, words: OwnWords = str) -> str:
 
 
 def _finds_out(one: Listed, week: WeekList, words: OwnWords) -> str:
-    """What somebody is on the list for who is there to find out what help does."""
+    """Why a place on the list is one to find out what help does."""
     if one.last_seen is None:
         return _("Listed to find out what help does.")
     why = _('Listed to find out what help does in "{state}".').format(state=words(one.last_seen))
